@@ -1,0 +1,3 @@
+//! Engines: one folder each, behind `port::ReviewEngine`.
+
+pub mod builtin;

@@ -1,0 +1,2 @@
+//! The `ecr` binary.
+fn main() {}
