@@ -2,7 +2,9 @@
 
 pub mod chunk;
 pub mod glob;
+pub mod noise;
 
+mod attributes;
 mod error;
 mod git;
 mod hunk;
