@@ -229,22 +229,17 @@ pub fn split_combined(
         text: output,
         pos: 0,
     };
-    let mut counted = 0usize;
     while output.get(fields.pos) == Some(&b':') {
-        counted += usize::from(!fields.raw_entry()?.combined);
+        fields.raw_entry()?;
     }
     let raw = 0..fields.pos;
     fields.part = "numstat";
-    for _ in 0..counted {
+    // git separates the listings from the patch with one empty entry; no entry starts with NUL.
+    while output.get(fields.pos).is_some_and(|b| *b != 0) {
         fields.counts()?;
     }
     let numstat = raw.end..fields.pos;
-    let patch = match output.get(fields.pos) {
-        None => fields.pos..fields.pos,
-        // git separates the listings from the patch with one empty entry.
-        Some(0) => fields.pos + 1..output.len(),
-        Some(_) => return fields.bad("more counts than raw entries"),
-    };
+    let patch = (fields.pos + 1).min(output.len())..output.len();
     Ok((raw, numstat, patch))
 }
 
