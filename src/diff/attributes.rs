@@ -246,7 +246,7 @@ fn translate(pattern: &[u8]) -> Option<String> {
             }
             b'*' => {
                 let stars = pattern[at..].iter().take_while(|b| **b == b'*').count();
-                let whole_component = stars == 2 && (at == 0 || pattern[at - 1] == b'/');
+                let whole_component = stars >= 2 && (at == 0 || pattern[at - 1] == b'/');
                 match pattern.get(at + stars) {
                     Some(b'/') if whole_component => {
                         out.push_str("(?:.*/)?");
@@ -374,6 +374,7 @@ mod tests {
             ("**/gen/*.ts", "x/y/gen/a.ts", true),
             ("a/**/b", "a/b", true),
             ("a/**/b", "a/x/y/b", true),
+            ("***/b", "b", true),
             ("a**b/c", "axb/c", true),
             ("a**b/c", "ax/b/c", false),
             ("gen/", "gen/x", false),

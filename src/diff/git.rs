@@ -48,13 +48,12 @@ pub fn parse_git(raw_z: &[u8], numstat_z: &[u8], patch: Arc<[u8]>) -> Result<Dif
                 path: &[],
             }
         } else {
-            counts
+            let stat = counts
                 .next()
-                .ok_or_else(|| census(&entry.path, "numstat has no counts for it"))?
-        };
-        if listed || !stat.path.is_empty() {
+                .ok_or_else(|| census(&entry.path, "numstat has no counts for it"))?;
             check_names(&entry, &stat)?;
-        }
+            stat
+        };
         let file = Entry { entry, stat }.parse(&mut cursor)?;
         match files.last_mut() {
             // A conflict is listed once as such and, when a work-tree file is compared, once more.

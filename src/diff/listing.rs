@@ -102,15 +102,13 @@ impl<'a> Fields<'a> {
             self.pos = start;
             return self.bad("an entry without two counts");
         };
-        let lines = match (added, deleted) {
-            (b"-", b"-") => None,
-            _ => match (parse_count(added), parse_count(deleted)) {
-                (Some(added), Some(deleted)) => Some((added, deleted)),
-                _ => {
-                    self.pos = start;
-                    return self.bad("a malformed count");
-                }
-            },
+        let lines = if (added, deleted) == (b"-", b"-") {
+            None
+        } else if let (Some(added), Some(deleted)) = (parse_count(added), parse_count(deleted)) {
+            Some((added, deleted))
+        } else {
+            self.pos = start;
+            return self.bad("a malformed count");
         };
         if !path.is_empty() {
             return Ok(Counts {
@@ -217,13 +215,14 @@ pub(super) fn parse_numstat(numstat_z: &[u8]) -> Result<Vec<Counts<'_>>, DiffErr
     Ok(counts)
 }
 
+/// Ranges of the raw listing, the counts and the patch in one output.
+pub type Parts = (Range<usize>, Range<usize>, Range<usize>);
+
 /// The three parts of `git diff --raw --numstat -p -z` as ranges of its output: raw entries, counts, patch.
 ///
 /// The parts are found by walking the entries, so names with newlines or with text that looks like
 /// another entry do not matter. Errors: [`DiffError::Listing`] or [`DiffError::Path`].
-pub fn split_combined(
-    output: &[u8],
-) -> Result<(Range<usize>, Range<usize>, Range<usize>), DiffError> {
+pub fn split_combined(output: &[u8]) -> Result<Parts, DiffError> {
     let mut fields = Fields {
         part: "raw",
         text: output,

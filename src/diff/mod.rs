@@ -20,6 +20,6 @@ pub use error::DiffError;
 pub use git::{parse_combined, parse_git};
 pub use hunk::HunkLines;
 pub use index::LineIndex;
-pub use listing::split_combined;
+pub use listing::{Parts, split_combined};
 pub use patch::parse_patch;
 pub use types::{Diff, DiffLine, FileDiff, FileMode, Hunk, LineKind};

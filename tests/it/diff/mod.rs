@@ -1,5 +1,7 @@
 //! The diff module against real git.
+#![allow(clippy::expect_used, clippy::panic)] // helpers of tests, outside #[test] functions
 
+mod attributes;
 mod fixtures;
 mod mutated;
 mod naive;

@@ -12,7 +12,7 @@ use crate::support::repo::TestRepo;
 /// One output with edits, an addition, a deletion, a rename, a binary file, a type change and odd names.
 static SAMPLE: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let repo = TestRepo::init();
-    let text: String = (0..60).map(|n| format!("line {n}\n")).collect();
+    let text = super::naive::numbered(60);
     for name in ["edit", "move b/x", "gone", "type", "n\nl"] {
         repo.write(name, &text);
     }

@@ -31,6 +31,16 @@ pub(crate) fn git_diff(repo: &TestRepo, args: &[&str]) -> Vec<u8> {
     repo.git(&all)
 }
 
+/// `line 1` to `line <count>`.
+pub(crate) fn numbered(count: u32) -> String {
+    use std::fmt::Write as _;
+    let mut text = String::new();
+    for n in 1..=count {
+        writeln!(text, "line {n}").expect("writes");
+    }
+    text
+}
+
 /// The lines of a content with their line ends.
 pub(crate) fn lines(content: &[u8]) -> Vec<&[u8]> {
     content.split_inclusive(|b| *b == b'\n').collect()
