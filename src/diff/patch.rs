@@ -102,6 +102,9 @@ impl Reader {
             // The end of the text above the patch, and a mail's signature.
             b"---" | b"--" | b"-- " => Ok(()),
             [b'+' | b'-', ..] => refused("an added or removed line outside any hunk"),
+            // patch(1) would apply these.
+            [b'<' | b'>', b' ', ..] => refused("a line of a normal diff; use `diff -u`"),
+            _ if line.starts_with(b"***************") => refused("a context diff; use `diff -u`"),
             [b'\\', ..] => refused("a no-newline marker outside any hunk"),
             _ if line.starts_with(b"Only in ") => {
                 refused("a file that is on one side only is not shown; use `diff -N`")
@@ -458,7 +461,11 @@ mod tests {
             ("diff --cc g\n", "combined"),
             ("Only in b: new\n", "one side only"),
             ("Submodule x 12..34:\n  > y\n", "submodule"),
+            ("1c1\n< a\n---\n> b\n", "normal diff"),
+            ("***************\n*** 1 ****\n", "context diff"),
             ("* Unmerged path x\n", "conflict"),
+            ("1c1\n< a\n---\n> b\n", "normal diff"),
+            ("***************\n*** 1 ****\n", "context diff"),
             ("--- a/x\n+++ b/x\n", "outside any hunk"),
             (file, "twice"),
             ("diff --git a/../x b/../x\n", "component"),
