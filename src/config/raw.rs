@@ -44,9 +44,11 @@ pub(super) struct RawConfig {
     pub(super) review: Option<RawReview>,
     /// Which engine serves a provider, by provider id. Without an entry: `anthropic` is served by `claude`,
     /// `openai` by `codex`, every other by `opencode`. Root configuration only.
+    #[serde(default)] // with a schema of its own the generator does not see that it is optional
     #[schemars(schema_with = "engines_schema")]
     pub(super) engines: Option<BTreeMap<String, EngineChoice>>,
     /// Prices by model id (`provider/name`), for models whose price ecr does not know. Root configuration only.
+    #[serde(default)] // with a schema of its own the generator does not see that it is optional
     #[schemars(schema_with = "prices_schema")]
     pub(super) prices: Option<BTreeMap<String, Price>>,
     /// The second look at findings.
@@ -191,6 +193,7 @@ pub(super) struct RawChecks {
     #[schemars(extend("default" = true))]
     pub(super) enabled: Option<bool>,
     /// What a rule's findings count as, by rule id; `off` switches the rule off.
+    #[serde(default)] // with a schema of its own the generator does not see that it is optional
     #[schemars(schema_with = "rules_schema")]
     pub(super) rules: Option<BTreeMap<String, RuleLevel>>,
 }
