@@ -37,14 +37,17 @@ struct Checker<'a> {
 
 impl<'a> Checker<'a> {
     fn report(&mut self, diagnostic: Diagnostic, path: &str) {
-        // One over the limit, so that the reader knows that there are more.
-        if self.found.len() <= MAX_DIAGNOSTICS {
-            self.found.push(if path.is_empty() {
-                diagnostic
-            } else {
-                diagnostic.with_key(path)
-            });
-        }
+        self.found.push(if path.is_empty() {
+            diagnostic
+        } else {
+            diagnostic.with_key(path)
+        });
+    }
+
+    /// One over the limit, so that the reader knows that there are more. To look no further also keeps the
+    /// time linear: finding the line of a problem means counting from the start.
+    fn is_full(&self) -> bool {
+        self.found.len() > MAX_DIAGNOSTICS
     }
 
     /// Follows `$ref` into the definitions.
@@ -59,7 +62,7 @@ impl<'a> Checker<'a> {
     fn value(&mut self, schema: &'a Value, node: &Node<'_>, path: &str) {
         let schema = self.branch(self.resolve(schema), node);
         let fits = match (kind(schema), node) {
-            (None, _) => true,
+            (None, _) | (Some("boolean"), Node::BooleanLit(_)) => true,
             (Some("object"), Node::Object(object)) => {
                 self.object(schema, object, path);
                 true
@@ -72,13 +75,15 @@ impl<'a> Checker<'a> {
                 }
                 if let Some(items) = schema.get("items") {
                     for (index, element) in array.elements.iter().enumerate() {
+                        if self.is_full() {
+                            return;
+                        }
                         self.value(items, element, &format!("{path}[{index}]"));
                     }
                 }
                 true
             }
             (Some("string"), Node::StringLit(text)) => text_fits(schema, &text.value),
-            (Some("boolean"), Node::BooleanLit(_)) => true,
             (Some(kind @ ("integer" | "number")), Node::NumberLit(number)) => {
                 number_fits(schema, number.value, kind == "integer")
             }
@@ -126,6 +131,9 @@ impl<'a> Checker<'a> {
     fn object(&mut self, schema: &'a Value, object: &Object<'_>, path: &str) {
         let known = schema.get("properties").and_then(Value::as_object);
         for property in &object.properties {
+            if self.is_full() {
+                return;
+            }
             let key = property.name.as_str();
             let inner = if path.is_empty() {
                 key.to_owned()
@@ -231,21 +239,19 @@ impl<'a> Checker<'a> {
         match kind(schema) {
             Some("boolean") => "true or false".to_owned(),
             Some(kind @ ("integer" | "number")) => {
-                let mut text = if kind == "integer" {
-                    "a whole number".to_owned()
+                let what = if kind == "integer" {
+                    "a whole number"
                 } else {
-                    "a number".to_owned()
+                    "a number"
                 };
-                if let Some(bound) = number("exclusiveMinimum") {
-                    text += &format!(" above {bound}");
+                let least = number("minimum");
+                match (number("exclusiveMinimum"), least, number("maximum")) {
+                    (Some(bound), ..) => format!("{what} above {bound}"),
+                    (_, Some(least), Some(most)) => format!("{what} from {least} to {most}"),
+                    (_, Some(least), None) => format!("{what} of at least {least}"),
+                    (_, None, Some(most)) => format!("{what} of at most {most}"),
+                    (None, None, None) => what.to_owned(),
                 }
-                match (number("minimum"), number("maximum")) {
-                    (Some(least), Some(most)) => text += &format!(" from {least} to {most}"),
-                    (Some(least), None) => text += &format!(" of at least {least}"),
-                    (None, Some(most)) => text += &format!(" of at most {most}"),
-                    (None, None) => {}
-                }
-                text
             }
             Some("array") => match schema.get("items").map(|items| self.resolve(items)) {
                 Some(items) => format!(

@@ -30,9 +30,9 @@ pub enum DiagnosticLevel {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     /// Line, 1-based.
-    pub line: usize,
+    pub line: u32,
     /// Column in characters, 1-based.
-    pub column: usize,
+    pub column: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,18 +47,18 @@ pub struct Diagnostic {
     /// Whether it stops the run.
     pub level: DiagnosticLevel,
     /// The file (or variable, or option) it is about.
-    pub origin: String,
+    pub origin: Box<str>,
     /// Where in the file.
     pub position: Option<Position>,
     /// The dotted path of the key, where there is one (`policy.maxFindings`).
-    pub key: Option<String>,
+    pub key: Option<Box<str>>,
     /// What is wrong.
-    pub message: String,
+    pub message: Box<str>,
     /// What was expected there; shown at the caret.
-    pub expected: Option<String>,
+    pub expected: Option<Box<str>>,
     /// What to do next.
-    pub help: Option<String>,
-    excerpt: Option<Excerpt>,
+    pub help: Option<Box<str>>,
+    excerpt: Option<Box<Excerpt>>,
 }
 
 /// Everything that is wrong with a setup; never empty. Exit code 2.
@@ -109,16 +109,21 @@ impl Source {
         let line_text = self.text[line_start..line_end].trim_end_matches('\r');
         Diagnostic {
             position: Some(Position {
-                line: self.text[..line_start].matches('\n').count() + 1,
-                column: self.text[line_start..start].chars().count() + 1,
+                line: number(self.text[..line_start].matches('\n').count()),
+                column: number(self.text[line_start..start].chars().count()),
             }),
-            excerpt: Some(Excerpt::cut(
+            excerpt: Some(Box::new(Excerpt::cut(
                 line_text,
                 (start - line_start).min(line_text.len())..(end - line_start).min(line_text.len()),
-            )),
+            ))),
             ..Diagnostic::bare(&self.origin, message)
         }
     }
+}
+
+/// The 1-based number of what `before` others precede.
+fn number(before: usize) -> u32 {
+    u32::try_from(before + 1).unwrap_or(u32::MAX)
 }
 
 /// The greatest character boundary that is not after `at`.
@@ -158,10 +163,10 @@ impl Diagnostic {
     pub fn bare(origin: &str, message: impl AsRef<str>) -> Self {
         Self {
             level: DiagnosticLevel::Error,
-            origin: printable(origin),
+            origin: printable(origin).into(),
             position: None,
             key: None,
-            message: printable(message.as_ref()),
+            message: printable(message.as_ref()).into(),
             expected: None,
             help: None,
             excerpt: None,
@@ -178,21 +183,21 @@ impl Diagnostic {
     /// Names the key it is about.
     #[must_use]
     pub fn with_key(mut self, key: &str) -> Self {
-        self.key = Some(printable(key));
+        self.key = Some(printable(key).into());
         self
     }
 
     /// Says what was expected at the place.
     #[must_use]
     pub fn with_expected(mut self, expected: impl AsRef<str>) -> Self {
-        self.expected = Some(printable(expected.as_ref()));
+        self.expected = Some(printable(expected.as_ref()).into());
         self
     }
 
     /// Says what to do next.
     #[must_use]
     pub fn with_help(mut self, help: impl AsRef<str>) -> Self {
-        self.help = Some(printable(help.as_ref()));
+        self.help = Some(printable(help.as_ref()).into());
         self
     }
 
@@ -200,7 +205,7 @@ impl Diagnostic {
     pub fn place(&self) -> String {
         match self.position {
             Some(Position { line, column }) => format!("{}:{line}:{column}", self.origin),
-            None => self.origin.clone(),
+            None => self.origin.to_string(),
         }
     }
 
@@ -220,7 +225,7 @@ impl Diagnostic {
         if let (Some(excerpt), Some(position)) = (&self.excerpt, self.position) {
             group = group.element(
                 Snippet::source(excerpt.text.as_str())
-                    .line_start(position.line)
+                    .line_start(position.line as usize)
                     .annotation(
                         AnnotationKind::Primary
                             .span(excerpt.span.clone())
@@ -228,10 +233,10 @@ impl Diagnostic {
                     ),
             );
         } else if let Some(expected) = &self.expected {
-            group = group.element(Level::NOTE.message(expected.as_str()));
+            group = group.element(Level::NOTE.message(&**expected));
         }
         if let Some(help) = &self.help {
-            group = group.element(Level::HELP.message(help.as_str()));
+            group = group.element(Level::HELP.message(&**help));
         }
         renderer.render(&[group])
     }
@@ -401,7 +406,7 @@ error: a/config.jsonc:2:3: unknown key `polcy`
     #[test]
     fn invalid_utf8_names_the_line() {
         let error = Source::from_bytes("c", b"{\n\"a\xff\": 1}").unwrap_err();
-        assert_eq!(error.message, "line 2 is not valid UTF-8");
+        assert_eq!(&*error.message, "line 2 is not valid UTF-8");
         assert_eq!(
             Source::from_bytes("c", b"\xef\xbb\xbf{}").unwrap().text(),
             "{}"

@@ -74,19 +74,19 @@ impl<T> Document<'_, T> {
 }
 
 fn strict() -> ParseOptions {
-    // Field by field: the default is laxer than JSONC, and new fields come in minor versions.
-    let mut options = ParseOptions::default();
-    options.allow_comments = true;
-    options.allow_trailing_commas = true;
-    options.allow_loose_object_property_names = false;
-    options.allow_missing_commas = false;
-    options.allow_single_quoted_strings = false;
-    options.allow_hexadecimal_numbers = false;
-    options.allow_unary_plus_numbers = false;
-    options.allow_bare_decimal_point_numbers = false;
-    options.allow_non_finite_numbers = false;
-    options.allow_extended_string_escapes = false;
-    options
+    // All fields, so that a new one has to be judged before the crate can be updated.
+    ParseOptions {
+        allow_comments: true,
+        allow_trailing_commas: true,
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    }
 }
 
 /// The syntax tree of `source`. Nesting is bounded by the parser (512).
@@ -141,22 +141,16 @@ fn duplicates(source: &Source, node: &Node<'_>) -> Vec<Diagnostic> {
                 let mut first = HashMap::new();
                 for property in &object.properties {
                     let name = property.name.as_str();
-                    if let Some(at) = first.insert(name, span(&property.name)) {
-                        if found.len() <= MAX_DIAGNOSTICS {
-                            let line = source.error(at, "").position.map_or(0, |p| p.line);
-                            found.push(
-                                source
-                                    .error(
-                                        span(&property.name),
-                                        format!(
-                                            "the key {} stands here a second time",
-                                            quoted(name)
-                                        ),
-                                    )
-                                    .with_expected(format!("it stands already in line {line}"))
-                                    .with_help("keep one of the two"),
-                            );
-                        }
+                    if let Some(at) = first.insert(name, span(&property.name))
+                        && found.len() <= MAX_DIAGNOSTICS
+                    {
+                        let line = source.error(at, "").position.map_or(0, |p| p.line);
+                        let message = format!("the key {} stands here a second time", quoted(name));
+                        let problem = source
+                            .error(span(&property.name), message)
+                            .with_expected(format!("it stands already in line {line}"))
+                            .with_help("keep one of the two");
+                        found.push(problem);
                     }
                     open.push(&property.value);
                 }

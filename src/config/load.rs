@@ -76,15 +76,12 @@ pub fn load(
 ) -> Result<LoadedConfig, ConfigErrors> {
     let embedded: MemoryTree;
     let mut said = Vec::new();
-    let (files, setup) = match place(tree, location, &mut said)? {
-        Some(found) => found,
-        None => {
-            embedded = roster::tree();
-            (
-                SetupFiles::new(&embedded, None, "built-in setup"),
-                SetupOrigin::Embedded,
-            )
-        }
+    let (files, setup) = if let Some(found) = place(tree, location, &mut said)? {
+        found
+    } else {
+        embedded = roster::tree();
+        let files = SetupFiles::new(&embedded, None, "built-in setup");
+        (files, SetupOrigin::Embedded)
     };
     if !files.exist()? {
         let problem = Diagnostic::bare(&files.shown_folder(), "there is no such setup folder");

@@ -138,6 +138,9 @@ fn join(parent: Option<&RepoPath>, name: &str) -> Result<RepoPath, Diagnostic> {
     RepoPath::new(&bytes).map_err(|error| Diagnostic::bare(name, error.to_string()))
 }
 
+/// A file's name and its text, or why that could not be read.
+type NamedSource = (String, Result<Source, Diagnostic>);
+
 /// Reads the files of one setup folder.
 pub(super) struct SetupFiles<'a> {
     tree: &'a dyn Tree,
@@ -208,10 +211,7 @@ impl<'a> SetupFiles<'a> {
     }
 
     /// The Markdown files directly in `folder`, with their names, sorted.
-    pub(super) fn markdown(
-        &self,
-        folder: &str,
-    ) -> Result<Vec<(String, Result<Source, Diagnostic>)>, Diagnostic> {
+    pub(super) fn markdown(&self, folder: &str) -> Result<Vec<NamedSource>, Diagnostic> {
         let folder = join(self.folder.as_ref(), folder)?;
         if kind(self.tree, &folder)? == Some(EntryKind::Symlink) {
             return Err(linked(&folder));

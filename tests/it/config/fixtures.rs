@@ -79,7 +79,7 @@ fn good_ones_pass_the_loader_and_the_schema() {
     assert!(fixtures.len() >= 25);
     for (name, text) in fixtures {
         let warnings = load(&name, &text).unwrap_or_else(|errors| panic!("{name}: {errors}"));
-        let mut warned: Vec<_> = warnings.iter().filter_map(|w| w.key.clone()).collect();
+        let mut warned: Vec<_> = warnings.iter().filter_map(|w| w.key.as_deref()).collect();
         warned.sort();
         let expected: &[&str] = match name.as_str() {
             "later-features" => &["feedback", "inline", "jev", "research", "stack"],

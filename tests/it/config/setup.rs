@@ -107,7 +107,7 @@ fn a_model_named_outside_wins_and_blank_is_unset() {
         (None, Some("a b"), "REVIEWER_MODEL"),
     ] {
         let errors = with(flag, variable).unwrap_err();
-        assert_eq!(errors.diagnostics()[0].origin, name);
+        assert_eq!(&*errors.diagnostics()[0].origin, name);
     }
 }
 
