@@ -80,7 +80,7 @@ fn good_ones_pass_the_loader_and_the_schema() {
     for (name, text) in fixtures {
         let warnings = load(&name, &text).unwrap_or_else(|errors| panic!("{name}: {errors}"));
         let mut warned: Vec<_> = warnings.iter().filter_map(|w| w.key.as_deref()).collect();
-        warned.sort();
+        warned.sort_unstable();
         let expected: &[&str] = match name.as_str() {
             "later-features" => &["feedback", "inline", "jev", "research", "stack"],
             "relative-own" => &["jev", "research"],
