@@ -89,9 +89,10 @@ pub fn load(
     }
 
     let config = config_file(&files, &mut said);
-    let coordinator = required(&files, "coordinator.md", &mut said)
+    let coordinator = own_or_embedded(&files, "coordinator.md", &mut said)
         .and_then(|source| coordinator(&source, &mut said));
-    let shared = shared_rules(&files, &mut said);
+    let shared = own_or_embedded(&files, "shared.md", &mut said)
+        .and_then(|source| shared(&source, &mut said));
     let agents = agents(&files, &mut said);
     let winner = overrides.winner().unwrap_or_else(|problem| {
         said.push(problem);
@@ -166,29 +167,31 @@ fn place<'a>(
     })
 }
 
-fn required(files: &SetupFiles<'_>, name: &str, said: &mut Vec<Diagnostic>) -> Option<Source> {
-    match files.read(name) {
-        Ok(Some(source)) => return Some(source),
-        Ok(None) => said.push(
-            Diagnostic::bare(&files.shown_folder(), format!("`{name}` is missing"))
-                .with_help("`ecr init` adds the files that are missing"),
-        ),
-        Err(problem) => said.push(problem),
-    }
-    None
+/// A file of the setup, or the embedded one: a setup folder holds only what differs.
+fn own_or_embedded(
+    files: &SetupFiles<'_>,
+    name: &str,
+    said: &mut Vec<Diagnostic>,
+) -> Option<Source> {
+    let embedded = roster::tree();
+    let own = files.read(name).and_then(|own| match own {
+        Some(source) => Ok(Some(source)),
+        None => SetupFiles::new(&embedded, None, "built-in setup").read(name),
+    });
+    own.unwrap_or_else(|problem| {
+        said.push(problem);
+        None
+    })
 }
 
 fn config_file(files: &SetupFiles<'_>, said: &mut Vec<Diagnostic>) -> Option<ReviewConfig> {
-    let source = match files.read("config.jsonc") {
-        Ok(None) => match files.read("config.json") {
-            Ok(None) => required(files, "config.jsonc", said)?,
-            Ok(Some(source)) => source,
-            Err(problem) => {
-                said.push(problem);
-                return None;
-            }
-        },
+    let found = files.read("config.jsonc").and_then(|found| match found {
+        Some(source) => Ok(Some(source)),
+        None => files.read("config.json"),
+    });
+    let source = match found {
         Ok(Some(source)) => source,
+        Ok(None) => return Some(ReviewConfig::default()),
         Err(problem) => {
             said.push(problem);
             return None;
@@ -206,51 +209,21 @@ fn config_file(files: &SetupFiles<'_>, said: &mut Vec<Diagnostic>) -> Option<Rev
     }
 }
 
-fn shared_rules(files: &SetupFiles<'_>, said: &mut Vec<Diagnostic>) -> Option<String> {
-    match files.read("shared.md") {
-        Ok(Some(source)) => shared(&source, said),
-        // Older setups may lack it; the embedded rules are safer than none.
-        Ok(None) => {
-            said.push(
-                Diagnostic::bare(
-                    &files.shown_folder(),
-                    "`shared.md` is missing: the built-in rules are used",
-                )
-                .as_warning()
-                .with_help("`ecr init` adds the files that are missing"),
-            );
-            let embedded = roster::tree();
-            let files = SetupFiles::new(&embedded, None, "built-in setup");
-            files
-                .read("shared.md")
-                .ok()
-                .flatten()
-                .and_then(|source| shared(&source, said))
-        }
-        Err(problem) => {
-            said.push(problem);
-            None
-        }
-    }
-}
-
 fn agents(files: &SetupFiles<'_>, said: &mut Vec<Diagnostic>) -> Vec<Agent> {
-    let listed = match files.markdown("agents") {
+    let embedded = roster::tree();
+    let listed = files.markdown("agents").and_then(|own| {
+        if own.is_empty() {
+            return SetupFiles::new(&embedded, None, "built-in setup").markdown("agents");
+        }
+        Ok(own)
+    });
+    let listed = match listed {
         Ok(listed) => listed,
         Err(problem) => {
             said.push(problem);
             return Vec::new();
         }
     };
-    if listed.is_empty() {
-        said.push(
-            Diagnostic::bare(
-                &files.shown_folder(),
-                "there is no agent: `agents/` has no `.md` file",
-            )
-            .with_help("`ecr init` adds the files that are missing"),
-        );
-    }
     listed
         .into_iter()
         .filter_map(|(name, source)| match source {

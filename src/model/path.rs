@@ -1,6 +1,6 @@
 //! Repository paths as git stores them: bytes, `/`-separated, relative to the repository root.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 /// A path inside a repository: non-empty bytes, `/`-separated, relative, without `.`/`..`
 /// components, NUL or a `.git` component. It may hold any other byte, newlines and invalid UTF-8 included.
@@ -77,7 +77,7 @@ impl RepoPath {
             if (0x20..0x7f).contains(&b) && b != b'%' {
                 out.push(char::from(b));
             } else {
-                out.push_str(&format!("%{b:02X}"));
+                let _ = write!(out, "%{b:02X}");
             }
         }
         (out, true)

@@ -173,7 +173,6 @@ fn problems_of_all_files_are_given_together() {
     let text = errors.to_string();
     for said in [
         "config.jsonc:1:3: unknown key `modle`",
-        "`coordinator.md` is missing",
         "`verifier` is a role of the review itself",
         "a.md:2:1: `engine` cannot be `x`",
     ] {
@@ -182,27 +181,26 @@ fn problems_of_all_files_are_given_together() {
 }
 
 #[test]
-fn an_older_setup_without_shared_rules_gets_the_embedded_ones() {
-    let files: Vec<_> = SMALL
-        .iter()
-        .copied()
-        .filter(|(name, _)| *name != "shared.md")
-        .collect();
-    let loaded = discover(&tree(".expo-code-review", &files), &Overrides::default()).unwrap();
+fn what_a_setup_folder_leaves_out_is_the_embedded_part() {
+    let only = [("config.jsonc", "{ \"model\": \"conf/m\" }")];
+    let loaded = discover(&tree(".expo-code-review", &only), &Overrides::default()).unwrap();
     assert!(loaded.shared.contains("# Rules of this review"));
-    assert_eq!(loaded.warnings.len(), 1);
-    assert_eq!(loaded.warnings[0].level, DiagnosticLevel::Warning);
+    assert_eq!(models(&loaded), ["conf/m"; 4]);
+    assert!(loaded.warnings.is_empty());
+
+    let only = [("agents/a.md", "Look at a.")];
+    let loaded = discover(&tree(".expo-code-review", &only), &Overrides::default()).unwrap();
+    assert_eq!(loaded.config, ReviewConfig::default());
+    assert_eq!(loaded.agents.len(), 1);
 }
 
 #[test]
-fn no_agent_a_link_or_a_huge_file_is_an_error() {
-    let base = tree(".expo-code-review", &SMALL[..3]);
+fn a_link_or_a_huge_file_is_an_error() {
     let said = |tree: &MemoryTree| {
         discover(tree, &Overrides::default())
             .unwrap_err()
             .to_string()
     };
-    assert!(said(&base).contains("there is no agent"));
     let mut link = tree(".expo-code-review", SMALL);
     link.insert_as(
         path(".expo-code-review/agents/z.md"),
