@@ -47,6 +47,7 @@ pub(super) fn render(prepared: &Prepared, options: &TerminalOptions) -> String {
     folded(&mut page, review);
     if options.verbosity == Verbosity::Verbose {
         details(&mut page, review);
+        page.gap();
     }
     hints(&mut page, review);
     page.finish()

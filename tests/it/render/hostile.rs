@@ -300,6 +300,18 @@ fn the_secret_is_in_no_output() {
 }
 
 #[test]
+fn the_body_of_a_key_goes_with_its_first_line() {
+    let mut review = sample::review();
+    let body = "QyNTUxOQAAACD".repeat(5);
+    let excerpt = review.findings[0].excerpt.as_mut().expect("an excerpt");
+    excerpt.lines[2].clone_from(&body);
+    for format in [Format::Terminal, Format::Markdown] {
+        let text = rendered(format, &review, TerminalOptions::default());
+        assert!(!text.contains(&body[4..]), "{format}: {text}");
+    }
+}
+
+#[test]
 fn large_reviews_render() {
     let mut large = sample::review();
     let text = "ten bytes ".repeat(1000);
