@@ -9,6 +9,9 @@ pub mod model;
 pub mod config;
 pub mod diff;
 pub mod port;
+pub mod render;
+pub mod state;
 pub mod tree;
 
 pub mod engine;
+pub mod reporter;

@@ -69,9 +69,15 @@ impl RepoPath {
     /// The path for machine output: UTF-8 as it is, otherwise each byte that is not printable
     /// ASCII (and `%`) as `%XX`; the flag says whether it was escaped.
     pub fn to_wire(&self) -> (String, bool) {
-        if let Some(text) = self.as_str() {
-            return (text.to_owned(), false);
+        match self.as_str() {
+            Some(text) => (text.to_owned(), false),
+            None => (self.percent_escaped(), true),
         }
+    }
+
+    /// The path in the escaped form of [`Self::to_wire`] whatever its bytes are, for lists that hold
+    /// one path that needs it.
+    pub fn percent_escaped(&self) -> String {
         let mut out = String::with_capacity(self.0.len() + 16);
         for &b in &self.0 {
             if (0x20..0x7f).contains(&b) && b != b'%' {
@@ -80,7 +86,7 @@ impl RepoPath {
                 let _ = write!(out, "%{b:02X}");
             }
         }
-        (out, true)
+        out
     }
 
     /// The last component.

@@ -11,4 +11,5 @@
 
 mod config;
 mod diff;
+mod render;
 mod support;
