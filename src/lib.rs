@@ -11,3 +11,5 @@ pub mod port;
 pub mod tree;
 
 pub mod engine;
+
+pub mod app;
