@@ -3,4 +3,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // clippy.toml covers `#[test]` functions, not their helpers
 
 mod architecture;
+mod docs;
+mod refs;
 mod support;
