@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // clippy.toml covers `#[test]` functions, not their helpers
 
 mod architecture;
+mod diff;
 mod docs;
 mod refs;
 mod support;

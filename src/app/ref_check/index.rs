@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::citation::{Exists, Target};
-use super::glob::Glob;
 use super::llp::Documents;
 use super::markdown::Page;
 use super::report::ProblemKind;
+use crate::diff::glob::Glob;
 use crate::model::RepoPath;
 use crate::tree::{EntryKind, Tree, TreeEntry, TreeError};
 
@@ -136,7 +136,7 @@ impl<'a> Index<'a> {
             Target::Malformed(why) => Err(Broken::new(format!("`{text}` {why}"), None)),
             Target::LineNumber => Err(line_number(text)),
             Target::Glob(pattern) => match Glob::new(pattern) {
-                Some(glob) if self.any_match(&glob) => Ok(()),
+                Ok(glob) if self.any_match(&glob) => Ok(()),
                 _ => Err(Broken::new(
                     format!("`{pattern}` matches no file in the repository"),
                     None,

@@ -4,7 +4,6 @@
 mod check;
 mod citation;
 mod code;
-mod glob;
 mod index;
 mod llp;
 mod markdown;

@@ -4,11 +4,11 @@ use super::citation::{
     Annotation, Exists, Target, alternatives, annotations, is_citation, suggestion,
     without_line_number,
 };
-use super::glob::Glob;
 use super::index::{Broken, Index, is_markdown, line_number};
 use super::llp::Documents;
 use super::markdown::Page;
 use super::report::{Problem, ProblemKind};
+use crate::diff::glob::Glob;
 use crate::model::RepoPath;
 use crate::tree::TreeError;
 
@@ -197,7 +197,7 @@ impl File {
                     bare == pattern
                         || tail_pattern
                             .is_some_and(|tail| pattern.strip_prefix("**/") == Some(tail))
-                        || Glob::new(pattern).is_some_and(|glob| {
+                        || Glob::new(pattern).is_ok_and(|glob| {
                             names.iter().any(|name| {
                                 glob.matches(name.as_bytes())
                                     || glob.matches(format!("{name}/").as_bytes())

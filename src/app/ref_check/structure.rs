@@ -5,11 +5,11 @@ use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
 use super::citation::{Exists, normalised};
-use super::glob::Glob;
 use super::index::Index;
 use super::markdown::Lines;
 use super::report::{Problem, ProblemKind};
 use super::setup::NAMES;
+use crate::diff::glob::Glob;
 use crate::model::RepoPath;
 use crate::tree::TreeError;
 
@@ -122,12 +122,6 @@ fn has_setup(index: &Index<'_>, config: &str) -> bool {
     }
 }
 
-/// Routing tries a pattern as it stands, and without its `**/`, so that `**/x` reaches the root too.
 fn matches_something(index: &Index<'_>, pattern: &str) -> bool {
-    let shallow = pattern.replace("**/", "");
-    [pattern, shallow.as_str()]
-        .iter()
-        .filter(|pattern| !pattern.is_empty())
-        .filter_map(|pattern| Glob::new(pattern))
-        .any(|glob| index.any_match(&glob))
+    Glob::routing(pattern).is_ok_and(|glob| index.any_match(&glob))
 }
