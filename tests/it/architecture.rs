@@ -55,6 +55,13 @@ const IMPURE: &[&[&str]] = &[
     &["anstream"], &["indicatif"], &["terminal_size"], &["supports_hyperlinks"], &["clap"], &["tracing_subscriber"],
 ];
 
+/// Plain values that live beside what is banned.
+const VALUES: &[&[&str]] = &[
+    &["std", "net", "IpAddr"],
+    &["std", "net", "Ipv4Addr"],
+    &["std", "net", "Ipv6Addr"],
+];
+
 /// What `port` may touch all the same: its traits are async.
 const PORT_MAY: &[&[&str]] = &[
     &["tokio", "time", "Instant"],
@@ -232,10 +239,9 @@ fn edge_problem(file: &str, from: Option<&str>, used: &str, test: bool) -> Optio
 
 fn impurity(from: Option<&str>, segments: &[&str]) -> Option<String> {
     let (name, layer, _) = module(from?)?;
-    if *layer > 1 || !IMPURE.iter().any(|banned| segments.starts_with(banned)) {
-        return None;
-    }
-    if *name == "port" && PORT_MAY.iter().any(|allowed| segments.starts_with(allowed)) {
+    let within = |paths: &[&[&str]]| paths.iter().any(|path| segments.starts_with(path));
+    let allowed = within(VALUES) || (*name == "port" && within(PORT_MAY));
+    if *layer > 1 || allowed || !within(IMPURE) {
         return None;
     }
     Some(format!(
@@ -286,6 +292,11 @@ fn reached(files: &BTreeMap<String, String>, crate_root: &str) -> BTreeMap<Strin
         };
         for declared in source.mods {
             let test = test || declared.test;
+            if let Some(path) = declared.path {
+                let beside = file.rsplit_once('/').map_or("", |(folder, _)| folder);
+                open.push((format!("{beside}/{path}"), test));
+                continue;
+            }
             open.push((format!("{folder}/{}.rs", declared.name), test));
             open.push((format!("{folder}/{}/mod.rs", declared.name), test));
         }

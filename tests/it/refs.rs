@@ -78,6 +78,7 @@ fn broken_references_of_a_setup() {
         "no longer contains",
         None,
     );
+    agent_is("<!-- @ref src/auth.ts#. -->", BrokenRef, "contains", None);
     agent_is(
         "<!-- @ref src/auth.ts#Auth.gone -->",
         BrokenRef,
@@ -158,7 +159,7 @@ fn prose_that_no_reference_covers() {
             UnannotatedCitation,
             "cited in prose",
             Some(suggestion),
-        )
+        );
     };
     unannotated("`src/auth.ts`", "src/auth.ts");
     unannotated("`auth.ts`", "glob:**/auth.ts");
@@ -339,6 +340,27 @@ fn run_gives_text_json_and_the_exit_code() {
     assert_eq!(value["problems"][0]["file"], ".expo-code-review/shared.md");
     let fine = run(&tree(&[("a", "b")]), &Options::default(), Format::Json).expect("readable");
     assert_eq!(fine.exit_code, 0);
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_text_makes_it_panic(
+        text in "(\\PC|[ `<>!#@*{}\\[\\]():/.,\n\"-]|@ref |@ref-ignore |LLP 000[0-3]|<!--|-->|```|src/a.rs|glob:|config|scopes|paths){0,60}",
+    ) {
+        let one = document("0001", &text);
+        let files = [
+            ("llp/0001-a.spec.md", one.as_str()),
+            ("llp/0002-b.spec.md", &text),
+            (".expo-code-review/shared.md", &text),
+            (".expo-code-review/config.jsonc", &text),
+            (".expo-code-review/routing.jsonc", &text),
+            ("src/a.rs", &text),
+            ("README.md", &text),
+        ];
+        let outcome = run(&tree(&files), &Options::default(), Format::Text).expect("readable");
+        let lines = outcome.text.lines().count();
+        proptest::prop_assert_eq!(lines, outcome.report.problems.len() + 1);
+    }
 }
 
 #[test]

@@ -181,8 +181,10 @@ impl<'a> Index<'a> {
         // `Type::method` and `Class.method` are rarely written so where they are defined.
         let mut parts = fragment
             .split(['.', '#', ':'])
-            .filter(|part| !part.is_empty());
-        if has_word(&text, fragment) || parts.all(|part| has_word(&text, part)) {
+            .filter(|part| !part.is_empty())
+            .peekable();
+        let by_parts = parts.peek().is_some() && parts.all(|part| has_word(&text, part));
+        if by_parts || has_word(&text, fragment) {
             return Ok(());
         }
         Err(Broken::new(

@@ -116,10 +116,17 @@ pub(super) fn check(
     Ok(count)
 }
 
+/// A target that paths of the prose can be covered by.
+enum Cited {
+    Path(String),
+    Glob(Glob),
+}
+
 /// What one file of a setup cites.
 #[derive(Default)]
 struct File {
     refs: Vec<(u32, String)>,
+    cited: Vec<Cited>,
     ignored: Vec<String>,
     /// Code spans of the prose.
     prose: Vec<(u32, String)>,
@@ -145,7 +152,14 @@ impl File {
     fn take(&mut self, line: u32, text: &str) {
         for annotation in annotations(text) {
             match annotation {
-                Annotation::Ref(target) => self.refs.push((line, target.to_owned())),
+                Annotation::Ref(target) => {
+                    self.refs.push((line, target.to_owned()));
+                    self.cited.extend(match Target::parse(target) {
+                        Target::Path { path, .. } => Some(Cited::Path(path)),
+                        Target::Glob(pattern) => Glob::new(pattern).ok().map(Cited::Glob),
+                        _ => None,
+                    });
+                }
                 Annotation::Ignore(tokens) => {
                     self.ignored.extend(tokens.into_iter().map(str::to_owned));
                 }
@@ -185,27 +199,24 @@ impl File {
             .strip_prefix(".../")
             .or((!bare.contains(['/', '*'])).then_some(bare));
         let names = [bare.to_owned(), format!("{scope}/{bare}")];
-        self.refs
-            .iter()
-            .any(|(_, target)| match Target::parse(target) {
-                Target::Path { path, .. } => {
-                    names.contains(&path)
-                        || tail.is_some_and(|tail| path.ends_with(&format!("/{tail}")))
-                }
-                Target::Glob(pattern) => {
-                    let tail_pattern = tail.or(Some(bare).filter(|b| !b.contains('/')));
-                    bare == pattern
-                        || tail_pattern
-                            .is_some_and(|tail| pattern.strip_prefix("**/") == Some(tail))
-                        || Glob::new(pattern).is_ok_and(|glob| {
-                            names.iter().any(|name| {
-                                glob.matches(name.as_bytes())
-                                    || glob.matches(format!("{name}/").as_bytes())
-                            })
-                        })
-                }
-                _ => false,
-            })
+        let covers = |cited: &Cited| match cited {
+            Cited::Path(path) => {
+                names.contains(path)
+                    || tail.is_some_and(|tail| {
+                        path.strip_suffix(tail)
+                            .is_some_and(|folder| folder.ends_with('/'))
+                    })
+            }
+            Cited::Glob(glob) => {
+                let anywhere = tail.or(Some(bare).filter(|b| !b.contains('/')));
+                bare == glob.pattern()
+                    || anywhere.is_some_and(|tail| glob.pattern().strip_prefix("**/") == Some(tail))
+                    || names.iter().any(|name| {
+                        glob.matches(name.as_bytes()) || glob.matches(format!("{name}/").as_bytes())
+                    })
+            }
+        };
+        self.cited.iter().any(covers)
     }
 }
 
@@ -261,10 +272,7 @@ mod tests {
             ("glob:.github/workflows/**", ".github/workflows/**"),
             ("billing/finops/", "finops"),
         ] {
-            let file = File {
-                refs: vec![(1, target.to_owned())],
-                ..File::default()
-            };
+            let file = File::read("x.txt", &format!("@ref {target}"));
             assert!(file.covers(path, "billing"), "{target} {path}");
             assert!(!file.covers("other/thing.ts", "billing"), "{target}");
         }

@@ -92,6 +92,7 @@ fn lower_layers_stay_pure() {
         caught("src/diff/parse.rs", text, &["which does no I/O"]);
         caught("src/git/a.rs", text, &[]);
     }
+    caught("src/config/a.rs", "use std::net::{IpAddr, Ipv4Addr};", &[]);
     caught(
         "src/port/engine.rs",
         "use tokio::{sync::Notify, time::Instant};",
@@ -205,7 +206,11 @@ fn undeclared_files_and_strangers_are_found() {
     let files = BTreeMap::from(
         [
             ("src/lib.rs", "mod a; mod b; #[cfg(test)] mod c;"),
-            ("src/a.rs", "mod deep;"),
+            (
+                "src/a.rs",
+                "mod deep;\n#[cfg(test)]\n#[path = \"a_tests.rs\"]\nmod tests;",
+            ),
+            ("src/a_tests.rs", ""),
             ("src/a/deep.rs", ""),
             ("src/b/mod.rs", ""),
             ("src/b/stray.rs", ""),
@@ -221,11 +226,12 @@ fn undeclared_files_and_strangers_are_found() {
     let expected = [
         ("src/a.rs", false),
         ("src/a/deep.rs", false),
+        ("src/a_tests.rs", true),
         ("src/b/mod.rs", false),
         ("src/c.rs", true),
     ];
-    assert_eq!(names[..4], expected);
-    assert_eq!(names[4..], [("src/lib.rs", false)]);
+    assert_eq!(names[..5], expected);
+    assert_eq!(names[5..], [("src/lib.rs", false)]);
 
     let entries = BTreeSet::from(["src".to_owned(), "notes.txt".to_owned()]);
     assert_eq!(strangers(&entries), ["notes.txt"]);

@@ -20,9 +20,10 @@ pub(crate) struct MacroUse {
     pub(crate) test: bool,
 }
 
-/// `mod name;`.
+/// `mod name;`, perhaps under `#[path = "…"]`.
 pub(crate) struct ModDecl {
     pub(crate) name: String,
+    pub(crate) path: Option<String>,
     pub(crate) test: bool,
 }
 
@@ -77,6 +78,7 @@ impl Source {
     fn walk(&mut self, tokens: &[TokenTree], place: Place) {
         // Set by `#[cfg(test)]`, until the item behind it ends.
         let mut test_item = false;
+        let mut module_file = None;
         for (i, token) in tokens.iter().enumerate() {
             let test = place.test || test_item;
             match token {
@@ -88,6 +90,11 @@ impl Source {
                     if is_attribute && group.stream().to_string().replace(' ', "") == "cfg(test)" {
                         test_item = true;
                         continue;
+                    }
+                    if is_attribute && is_ident(&inner, 0, "path") {
+                        module_file = inner
+                            .get(2)
+                            .map(|path| path.to_string().trim_matches('"').to_owned());
                     }
                     let is_module = group.delimiter() == Delimiter::Brace
                         && i > 1
@@ -112,6 +119,7 @@ impl Source {
                     {
                         self.mods.push(ModDecl {
                             name: declared,
+                            path: module_file.take(),
                             test,
                         });
                     }
