@@ -1,4 +1,6 @@
-//! The architecture as data, and the proof that the sources keep to it (llp/0008).
+//! The architecture as data, and the proof that the sources keep to it.
+//!
+//! @ref LLP 0008#guards-instead-of-agreements — why this is a test, and not crates or advice
 
 mod samples;
 mod source;

@@ -1,4 +1,6 @@
 //! What README.md, AGENTS.md and the LLP documents say in code spans is true of the repository and of the binary.
+//!
+//! @ref LLP 0008#texts-are-claims — what is read as a claim
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -182,9 +184,14 @@ fn all_claims() -> Vec<(String, Claim)> {
     let top = top_level();
     let mut found = Vec::new();
     for (name, text) in documents() {
-        for code in code(&text) {
+        let pieces = code(&text);
+        let commands = pieces
+            .iter()
+            .flat_map(|code| code.split(" | "))
+            .flat_map(|code| code.split(" && "));
+        for code in commands {
             found.extend(
-                claims(&code, &top)
+                claims(code, &top)
                     .into_iter()
                     .map(|claim| (name.clone(), claim)),
             );

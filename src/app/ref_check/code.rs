@@ -67,6 +67,7 @@ fn in_source(text: &str) -> Vec<(u32, String)> {
         .collect()
 }
 
+// @ref LLP 0007#references-in-code — why a reference is everything up to white space
 /// The references of one line of comment: everything up to white space, so that a slip is reported, not overlooked.
 fn in_line(line: u32, text: &str) -> Vec<(u32, String)> {
     text.match_indices(MARK)

@@ -226,6 +226,7 @@ pub(super) fn is_markdown(path: &str) -> bool {
     matches!(extension, Some("md" | "markdown" | "mdx"))
 }
 
+// @ref LLP 0007#limits — why this is a search of text
 /// True when `word` stands in `text` without a letter, digit or `_` on either side.
 fn has_word(text: &str, word: &str) -> bool {
     let inside = |c: char| c.is_alphanumeric() || c == '_';

@@ -236,6 +236,7 @@ impl<'a> FileName<'a> {
     }
 }
 
+// @ref LLP 0007#the-document-format — the header lines
 /// What is wrong with the title and the header lines.
 fn header_problems(name: &FileName<'_>, text: &str, page: &Page) -> Vec<(u32, String)> {
     let mut found = Vec::new();

@@ -117,6 +117,7 @@ fn comments(html: &str, first: u32, mut open: bool, out: &mut Vec<(u32, String)>
     open
 }
 
+// @ref LLP 0007#anchors — headings that code cites are an interface
 /// The anchor GitHub makes of a heading: lower case, punctuation dropped, spaces to hyphens.
 pub(super) fn slug(heading: &str) -> String {
     let mut out = String::with_capacity(heading.len());

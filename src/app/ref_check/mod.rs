@@ -1,5 +1,7 @@
 //! Do the citations still resolve? LLP documents in `llp/`, `@ref`s in source comments, and the paths that the
-//! review setup cites, checked over any [`Tree`](crate::tree::Tree). Rules: llp/0007.
+//! review setup cites, checked over any [`Tree`](crate::tree::Tree).
+//!
+//! @ref LLP 0007 — the formats and the rules
 
 mod check;
 mod citation;
