@@ -372,5 +372,9 @@ fn our_own_citations_resolve() {
     )
     .expect("readable");
     assert!(outcome.report.is_ok(), "{}", outcome.text);
-    assert!(outcome.report.documents >= 9, "{}", outcome.text);
+    assert!(
+        outcome.report.documents >= 9 && outcome.report.code_refs >= 7,
+        "{}",
+        outcome.text
+    );
 }
