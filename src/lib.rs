@@ -15,3 +15,5 @@ pub mod tree;
 
 pub mod engine;
 pub mod reporter;
+
+pub mod app;

@@ -12,4 +12,11 @@
 mod config;
 mod diff;
 mod render;
+#![allow(missing_docs)] // tests have names instead
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // clippy.toml covers `#[test]` functions, not their helpers
+
+mod architecture;
+mod diff;
+mod docs;
+mod refs;
 mod support;
