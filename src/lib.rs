@@ -7,7 +7,10 @@
 pub mod model;
 
 pub mod diff;
+pub mod finding;
 pub mod port;
 pub mod tree;
+
+pub mod pipeline;
 
 pub mod engine;
