@@ -30,8 +30,12 @@ pub struct Limits {
 const CANCEL_GRACE: Duration = Duration::from_secs(2);
 /// How long before its future is dropped a pass is told to be over, at most.
 const DEADLINE_GRACE: Duration = Duration::from_secs(2);
+/// A pass with less time than this is not worth its money, unless all budgets are that small.
+const LEAST_USEFUL: Duration = Duration::from_secs(10);
 /// "Never", near enough: an instant that every platform can represent.
 const FAR: Duration = Duration::from_secs(30 * 365 * 86_400);
+
+const TIME_IS_UP: &str = "the time for passes is used up";
 
 /// `start + by`, saturating.
 pub(super) fn after(start: Instant, by: Duration) -> Instant {
@@ -42,6 +46,8 @@ pub(super) fn after(start: Instant, by: Duration) -> Instant {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Budget {
     pub(super) passes_end: Instant,
+    /// Nothing is started later: it could not come to anything.
+    pub(super) last_start: Instant,
     pub(super) pass: Duration,
     pub(super) slots: usize,
 }
@@ -49,8 +55,12 @@ pub(super) struct Budget {
 impl Budget {
     /// Counts from `run_start` for the run and from `now` for the passes.
     pub(super) fn new(limits: &Limits, run_start: Instant, now: Instant) -> Self {
+        let passes_end = after(now, limits.passes).min(after(run_start, limits.run));
+        let total = passes_end.saturating_duration_since(now);
+        let useful = LEAST_USEFUL.min(total / 10).min(limits.pass / 10);
         Self {
-            passes_end: after(now, limits.passes).min(after(run_start, limits.run)),
+            passes_end,
+            last_start: passes_end.checked_sub(useful).unwrap_or(passes_end),
             pass: limits.pass,
             slots: limits.concurrency.max(1),
         }
@@ -123,6 +133,8 @@ struct Job {
     usage: Option<Usage>,
     started: Option<Instant>,
     last_error: Option<String>,
+    /// The budget left its last attempt less time than a pass should have.
+    squeezed: bool,
 }
 
 impl Job {
@@ -134,6 +146,7 @@ impl Job {
             usage: None,
             started: None,
             last_error: None,
+            squeezed: false,
         }
     }
 
@@ -228,7 +241,7 @@ impl Dispatcher {
             .map(|active| active.drop_at.unwrap_or(active.hard).min(active.hard));
         let retries = self.waiting.iter().map(|(at, _)| *at);
         let pending = !self.queue.is_empty() || !self.waiting.is_empty();
-        let end = pending.then_some(self.budget.passes_end);
+        let end = pending.then_some(self.budget.last_start);
         cuts.chain(retries).chain(end).min()
     }
 
@@ -330,7 +343,7 @@ impl Dispatcher {
             self.settle(now, job, PassOutcomeKind::Failed, reason, actions);
             return;
         }
-        let left = self.budget.passes_end.saturating_duration_since(now);
+        let left = self.budget.last_start.saturating_duration_since(now);
         match rule.remedy {
             Remedy::Retry(_) | Remedy::RetryWhenTold(_) => {
                 let done = job.retries.entry(rule.class).or_default();
@@ -353,11 +366,8 @@ impl Dispatcher {
                     self.queue.extend(parts.into_iter().map(Job::new));
                     return;
                 }
-                if left.is_zero() {
-                    let reason = (
-                        NoteKind::Budget,
-                        "the time for passes is used up".to_owned(),
-                    );
+                if left.is_zero() || job.squeezed {
+                    let reason = (NoteKind::Budget, TIME_IS_UP.to_owned());
                     self.settle(now, job, PassOutcomeKind::Failed, reason, actions);
                     return;
                 }
@@ -415,8 +425,8 @@ impl Dispatcher {
     fn give_up_pending(&mut self, now: Instant, actions: &mut Vec<Action>) {
         let (kind, words) = if self.cancelled {
             (NoteKind::Interrupted, "interrupted")
-        } else if now >= self.budget.passes_end {
-            (NoteKind::Budget, "the time for passes is used up")
+        } else if now >= self.budget.last_start {
+            (NoteKind::Budget, TIME_IS_UP)
         } else {
             return;
         };
@@ -458,6 +468,7 @@ impl Dispatcher {
             let hard = after(now, limit).min(self.budget.passes_end);
             let total = hard.saturating_duration_since(now);
             let deadline = after(now, total - DEADLINE_GRACE.min(total / 10));
+            job.squeezed = hard < after(now, limit);
             job.attempts += 1;
             job.started.get_or_insert(now);
             let attempt = self.next_attempt;
@@ -522,5 +533,161 @@ fn describe(error: &EngineError) -> String {
             resets_at: Some(at),
         } => format!("usage limit reached; it resets at {at} (seconds since 1970)"),
         other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pipeline::ladder::Halving;
+    use crate::pipeline::plan::tests::{agent, diff_with};
+    use crate::pipeline::plan::{PlanInput, plan};
+
+    const fn secs(n: u64) -> Duration {
+        Duration::from_secs(n)
+    }
+
+    /// A dispatcher over one file a chunk with two slots, 100 s a pass and 1,000 s for all.
+    fn dispatcher(files: usize, now: Instant) -> (Dispatcher, Vec<PlannedPass>) {
+        let diff = diff_with(&vec![1; files]);
+        let limits = Limits {
+            concurrency: 2,
+            pass: secs(100),
+            passes: secs(1_000),
+            run: secs(2_000),
+        };
+        let passes = plan(&PlanInput {
+            diff: Arc::clone(&diff),
+            filtered: [].into(),
+            checks: None,
+            agents: vec![agent("one")],
+            chunks: (0..files).map(|at| vec![at]).collect(),
+            cross_cutting: None,
+        })
+        .passes;
+        let budget = Budget::new(&limits, now, now);
+        let dispatcher = Dispatcher::new(diff, Arc::new(Halving), Box::new(|_| None), budget);
+        (dispatcher, passes)
+    }
+
+    fn feed(dispatcher: &mut Dispatcher, now: Instant, passes: Vec<PlannedPass>) -> Vec<Action> {
+        let events = passes.into_iter().map(|p| Event::Enqueue(Box::new(p)));
+        events
+            .flat_map(|event| dispatcher.step(now, event))
+            .collect()
+    }
+
+    fn started(actions: &[Action]) -> Vec<u64> {
+        let attempt = |action: &Action| match action {
+            Action::Start { attempt, .. } => Some(*attempt),
+            _ => None,
+        };
+        actions.iter().filter_map(attempt).collect()
+    }
+
+    fn failed(attempt: u64, error: EngineError) -> Event {
+        Event::Ended {
+            attempt,
+            ending: Ending::Failed(error),
+        }
+    }
+
+    #[test]
+    fn slots_are_given_out_and_taken_back() {
+        let now = Instant::now();
+        let (mut dispatcher, passes) = dispatcher(3, now);
+        assert!(dispatcher.is_done());
+        assert_eq!(started(&feed(&mut dispatcher, now, passes)), [0, 1]);
+        let actions = dispatcher.step(now, failed(0, EngineError::Refused("no".into())));
+        assert_eq!(started(&actions), [2]);
+        assert!(matches!(
+            actions[0],
+            Action::Settled(_, PassOutcomeKind::Failed)
+        ));
+        for attempt in [1, 2] {
+            dispatcher.step(now, failed(attempt, EngineError::Refused("no".into())));
+        }
+        assert!(dispatcher.is_done());
+        assert_eq!(dispatcher.next_wake(), None);
+        assert_eq!(dispatcher.finish().len(), 3);
+    }
+
+    #[test]
+    fn a_waiting_retry_frees_its_slot_and_goes_first_when_its_time_comes() {
+        let now = Instant::now();
+        let (mut dispatcher, passes) = dispatcher(4, now);
+        feed(&mut dispatcher, now, passes);
+        let again = || EngineError::Transient("reset".into());
+        assert_eq!(started(&dispatcher.step(now, failed(0, again()))), [2]);
+        assert_eq!(started(&dispatcher.step(now, failed(1, again()))), [3]);
+        assert_eq!(dispatcher.next_wake(), Some(now + secs(2)));
+        let later = now + secs(2);
+        assert_eq!(
+            started(&dispatcher.step(later, Event::Tick)),
+            [0; 0],
+            "no slot"
+        );
+        dispatcher.step(later, failed(2, EngineError::Refused("no".into())));
+        assert_eq!(dispatcher.active[&4].job.attempts, 2, "the retry");
+    }
+
+    #[test]
+    fn an_attempt_over_its_deadline_is_aborted_and_its_late_end_is_ignored() {
+        let now = Instant::now();
+        let (mut dispatcher, passes) = dispatcher(1, now);
+        let actions = feed(&mut dispatcher, now, passes);
+        let Action::Start { deadline, .. } = actions[0] else {
+            panic!("{actions:?}");
+        };
+        assert_eq!(deadline, now + secs(98));
+        assert_eq!(dispatcher.next_wake(), Some(now + secs(100)));
+        let late = now + secs(100);
+        let actions = dispatcher.step(late, Event::Tick);
+        assert!(
+            matches!(actions[0], Action::Abort { attempt: 0 }),
+            "{actions:?}"
+        );
+        assert!(dispatcher.is_done());
+        assert!(
+            dispatcher
+                .step(late, failed(0, EngineError::Overloaded))
+                .is_empty()
+        );
+        let settled = dispatcher.finish();
+        assert_eq!(settled.len(), 1);
+        assert_eq!(settled[0].duration, secs(100));
+    }
+
+    #[test]
+    fn cancelling_drops_what_waits_and_cuts_what_does_not_listen() {
+        let now = Instant::now();
+        let (mut dispatcher, passes) = dispatcher(3, now);
+        feed(&mut dispatcher, now, passes);
+        let actions = dispatcher.step(now, Event::Cancel);
+        assert!(matches!(
+            actions[..],
+            [Action::Settled(_, PassOutcomeKind::Skipped)]
+        ));
+        assert_eq!(dispatcher.next_wake(), Some(now + CANCEL_GRACE));
+        let actions = dispatcher.step(now + CANCEL_GRACE, Event::Tick);
+        let aborts = actions.iter().filter(|a| matches!(a, Action::Abort { .. }));
+        assert_eq!(aborts.count(), 2);
+        assert!(dispatcher.is_done());
+        let kinds = dispatcher.finish().into_iter().map(|s| s.reason.unwrap().0);
+        assert!(kinds.into_iter().all(|kind| kind == NoteKind::Interrupted));
+    }
+
+    #[test]
+    fn nothing_overflows() {
+        let now = Instant::now();
+        let limits = Limits {
+            concurrency: 0,
+            pass: Duration::MAX,
+            passes: Duration::MAX,
+            run: Duration::MAX,
+        };
+        let budget = Budget::new(&limits, now, now);
+        assert_eq!(budget.slots, 1);
+        assert!(budget.last_start > now && budget.last_start <= budget.passes_end);
     }
 }
