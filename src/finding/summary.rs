@@ -85,17 +85,13 @@ pub fn summary(facts: &SummaryFacts<'_>) -> String {
     };
     if facts.filtered > 0 {
         let verb = if facts.filtered == 1 { "was" } else { "were" };
-        text.push_str(&format!(
-            " {} {verb} left out on purpose.",
-            count(facts.filtered, "file", "files")
-        ));
+        let files = count(facts.filtered, "file", "files");
+        text = format!("{text} {files} {verb} left out on purpose.");
     }
     if facts.hidden > 0 {
         let verb = if facts.hidden == 1 { "is" } else { "are" };
-        text.push_str(&format!(
-            " {} {verb} not shown by policy or by an ignore directive.",
-            count(facts.hidden as u64, "more finding", "more findings")
-        ));
+        let findings = count(facts.hidden as u64, "more finding", "more findings");
+        text = format!("{text} {findings} {verb} not shown by policy or by an ignore directive.");
     }
     if !facts.complete && facts.decision != Decision::CouldNotComplete {
         text.push_str(" The review is incomplete; the notes say what is missing.");

@@ -134,7 +134,8 @@ impl Collector {
 /// Cuts `text` to at most `max` bytes at a character boundary.
 fn cut(text: &mut String, max: usize) {
     if text.len() > max {
-        text.truncate(text.floor_char_boundary(max));
+        let end = (0..=max).rev().find(|at| text.is_char_boundary(*at));
+        text.truncate(end.unwrap_or(0));
         text.push('…');
     }
 }

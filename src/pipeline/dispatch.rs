@@ -109,10 +109,13 @@ pub(super) async fn dispatch(
             tokio::select! {
                 biased;
                 () = shared.cancel.cancelled(), if !dispatcher.is_cancelled() => Event::Cancel,
-                pass = incoming.0.recv(), if feeding => match pass {
-                    Some(pass) => Event::Enqueue(Box::new(pass)),
-                    None => { feeding = false; continue; }
-                },
+                pass = incoming.0.recv(), if feeding => {
+                    let Some(pass) = pass else {
+                        feeding = false;
+                        continue;
+                    };
+                    Event::Enqueue(Box::new(pass))
+                }
                 Some(end) = driver.tasks.join_next_with_id() => match driver.ended(end) {
                     Some(event) => event,
                     None => continue,
@@ -207,7 +210,7 @@ impl Driver<'_> {
     /// The event for a finished task; none when it was aborted before.
     fn ended(&mut self, end: Result<(Id, AttemptEnd), JoinError>) -> Option<Event> {
         let (id, ending) = match end {
-            Ok((id, Ok(outcome))) => (id, Ending::Done(outcome)),
+            Ok((id, Ok(outcome))) => (id, Ending::Done(Box::new(outcome))),
             Ok((id, Err(error))) => (id, Ending::Failed(error)),
             Err(error) => {
                 let id = error.id();

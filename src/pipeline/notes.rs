@@ -24,7 +24,7 @@ pub(super) fn plain(text: &str) -> String {
 fn list(names: &[String]) -> String {
     let mut out = names[..names.len().min(NAMED)].join(", ");
     if names.len() > NAMED {
-        out.push_str(&format!(" and {} more", names.len() - NAMED));
+        out = format!("{out} and {} more", names.len() - NAMED);
     }
     out
 }

@@ -70,7 +70,7 @@ impl Budget {
 /// How one attempt ended.
 #[derive(Debug)]
 pub(super) enum Ending {
-    Done(PassOutcome),
+    Done(Box<PassOutcome>),
     Failed(EngineError),
     Panicked(String),
 }
@@ -279,7 +279,7 @@ impl Dispatcher {
                     (usage, _) => usage,
                 };
                 job.spend(usage);
-                self.done(now, job, outcome, actions);
+                self.done(now, job, *outcome, actions);
             }
             Ending::Panicked(message) => {
                 job.spend(metered.unwrap_or_default());
@@ -360,7 +360,7 @@ impl Dispatcher {
             Remedy::Split => {
                 let parts = self.ladder.instead(&job.pass, error, left, &self.diff);
                 if !parts.is_empty() && !left.is_zero() {
-                    text.push_str(&format!("; split into {} passes", parts.len()));
+                    text = format!("{text}; split into {} passes", parts.len());
                     let reason = (NoteKind::Info, text);
                     self.settle(now, job, PassOutcomeKind::Failed, reason, actions);
                     self.queue.extend(parts.into_iter().map(Job::new));
@@ -467,7 +467,8 @@ impl Dispatcher {
             let limit = job.pass.limit.unwrap_or(self.budget.pass);
             let hard = after(now, limit).min(self.budget.passes_end);
             let total = hard.saturating_duration_since(now);
-            let deadline = after(now, total - DEADLINE_GRACE.min(total / 10));
+            let told = total.saturating_sub(DEADLINE_GRACE.min(total / 10));
+            let deadline = after(now, told);
             job.squeezed = hard < after(now, limit);
             job.attempts += 1;
             job.started.get_or_insert(now);
