@@ -21,26 +21,19 @@ impl SideLines {
     /// The lines of `side` that the hunks of `file` show.
     pub(super) fn from_hunks(diff: &Diff, file: &FileDiff, side: Side) -> Self {
         let mut lines = Vec::new();
-        for hunk in &file.hunks {
-            let (mut number, other) = match side {
-                Side::Old => (hunk.old_start, b'+'),
-                Side::New => (hunk.new_start, b'-'),
+        let base = diff.patch.as_ptr().addr();
+        for line in file.hunks.iter().flat_map(|hunk| hunk.lines(&diff.patch)) {
+            let number = match side {
+                Side::Old => line.old_no,
+                Side::New => line.new_no,
             };
-            let mut at = hunk.body.start;
-            let end = hunk.body.end.min(diff.patch.len());
-            while at < end {
-                let stop = memchr::memchr(b'\n', &diff.patch[at..end]).map_or(end, |n| at + n);
-                let marker = diff.patch[at];
-                if marker != other && marker != b'\\' {
-                    // git writes an empty context line as " \n"; some tools strip the space.
-                    let start = stop.min(at + 1);
-                    lines.push(Known {
-                        number,
-                        bytes: start..stop,
-                    });
-                    number = number.saturating_add(1);
-                }
-                at = stop + 1;
+            // The content is a part of the patch; its place is kept, not the borrow.
+            let start = line.content.as_ptr().addr().saturating_sub(base);
+            let bytes = start..start + line.content.len();
+            if let Some(number) = number
+                && diff.patch.get(bytes.clone()).is_some()
+            {
+                lines.push(Known { number, bytes });
             }
         }
         Self {

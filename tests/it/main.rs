@@ -2,5 +2,6 @@
 #![allow(missing_docs)] // tests have names instead
 
 mod conformance;
+mod diff;
 mod pipeline;
 mod support;
