@@ -216,7 +216,10 @@ impl Grounder {
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         cache.bytes += weight;
         cache.entries.push_back((key, Arc::clone(&lines)));
-        while cache.entries.len() > CACHE_ENTRIES || cache.bytes > CACHE_BYTES {
+        // The newest stays whatever it weighs: its file's next finding is about to come.
+        while cache.entries.len() > CACHE_ENTRIES
+            || (cache.bytes > CACHE_BYTES && cache.entries.len() > 2)
+        {
             let Some((key, old)) = cache.entries.pop_front() else {
                 break;
             };

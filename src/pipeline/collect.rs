@@ -13,10 +13,12 @@ use crate::port::{FindingReceipt, FindingSink, Meter};
 use crate::tree::Tree;
 
 /// Findings that one pass may report; critical ones and secrets are always taken.
-const MAX_REPORTS: u32 = 5_000;
+const MAX_REPORTS: u32 = 10_000;
 /// Bytes of a title and of a longer text that are kept.
 const MAX_TITLE: usize = 300;
 const MAX_TEXT: usize = 4_000;
+/// Bytes of evidence that count, for the identity too: a quoted minified line may have megabytes.
+const MAX_EVIDENCE: usize = 2_000;
 
 struct OpenPass {
     by: Reporter,
@@ -131,11 +133,19 @@ impl Collector {
     }
 }
 
-/// Cuts `text` to at most `max` bytes at a character boundary.
-fn cut(text: &mut String, max: usize) {
-    if text.len() > max {
+/// Cuts `text` to at most `max` bytes at a character boundary; true when it was longer.
+fn truncate(text: &mut String, max: usize) -> bool {
+    let longer = text.len() > max;
+    if longer {
         let end = (0..=max).rev().find(|at| text.is_char_boundary(*at));
         text.truncate(end.unwrap_or(0));
+    }
+    longer
+}
+
+/// Cuts `text` for people, who can see that it was cut.
+fn cut(text: &mut String, max: usize) {
+    if truncate(text, max) {
         text.push('…');
     }
 }
@@ -152,6 +162,9 @@ impl FindingSink for Collector {
         cut(&mut finding.rationale, MAX_TEXT);
         if let Some(suggestion) = &mut finding.suggestion {
             cut(suggestion, MAX_TEXT);
+        }
+        if let Some(evidence) = &mut finding.evidence {
+            truncate(evidence, MAX_EVIDENCE);
         }
         {
             let mut inner = self.lock();
@@ -211,5 +224,90 @@ impl Meter for Collector {
         if let Some(state) = self.lock().passes.get_mut(pass) {
             state.metered = Some(state.metered.map_or(usage, |sum| sum.plus(usage)));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diff::Hunk;
+    use crate::model::{Location, Side};
+    use crate::pipeline::plan::tests::diff_with;
+
+    fn report(line: u32, evidence: String) -> FindingReport {
+        FindingReport {
+            severity: Severity::Warning,
+            category: Category::Correctness,
+            location: Location {
+                file: crate::model::RepoPath::new("f0").unwrap(),
+                line: Some(line),
+                end_line: None,
+                side: Side::New,
+                columns: Some((5, 9)),
+            },
+            title: "é".repeat(1_000),
+            rationale: String::new(),
+            suggestion: None,
+            evidence: Some(evidence),
+            rule: None,
+        }
+    }
+
+    fn collector(lines: u32) -> Collector {
+        let mut diff = diff_with(&[lines]);
+        let patch: String = (1..=lines).fold(String::new(), |text, n| {
+            text + &format!("+let value_{n} = {n};\n")
+        });
+        let change = Arc::make_mut(&mut diff);
+        change.files[0].hunks.push(Hunk {
+            old_start: 0,
+            old_len: 0,
+            new_start: 1,
+            new_len: lines,
+            heading: 0..0,
+            body: 0..patch.len(),
+        });
+        change.patch = patch.into_bytes().into();
+        Collector::new(diff, None, None)
+    }
+
+    #[test]
+    fn only_open_passes_report_and_the_limit_spares_what_is_grave() {
+        let collector = collector(MAX_REPORTS + 2);
+        let pass = PassId::new("one/1");
+        let evidence = |n| format!("let value_{n} = {n};");
+        let closed = FindingReceipt::Rejected("this pass is over".to_owned());
+        assert_eq!(collector.report(&pass, report(1, evidence(1))), closed);
+        collector.open(&pass, &AgentId::new("one").unwrap(), false);
+        for n in 1..=MAX_REPORTS {
+            let receipt = collector.report(&pass, report(n, evidence(n)));
+            assert!(matches!(receipt, FindingReceipt::Accepted(_)), "{n}");
+        }
+        let refused = collector.report(&pass, report(MAX_REPORTS + 1, evidence(MAX_REPORTS + 1)));
+        assert!(matches!(refused, FindingReceipt::Rejected(_)));
+        let mut grave = report(MAX_REPORTS + 2, evidence(MAX_REPORTS + 2));
+        grave.severity = Severity::Critical;
+        let receipt = collector.report(&pass, grave);
+        assert!(matches!(receipt, FindingReceipt::Accepted(_)));
+        collector.close(&pass);
+        assert_eq!(collector.report(&pass, report(1, evidence(1))), closed);
+        let collected = collector.finish();
+        assert_eq!(collected.findings.len() as u32, MAX_REPORTS + 1);
+        assert_eq!(collected.refused, [(pass, 1)]);
+        let title = &collected.findings[0].title;
+        assert!(title.len() <= MAX_TITLE + '…'.len_utf8() && title.ends_with('…'));
+    }
+
+    #[test]
+    fn usage_is_handed_out_once() {
+        let collector = collector(1);
+        let pass = PassId::new("one/1");
+        collector.add(&pass, Usage::NONE);
+        assert_eq!(collector.take_metered(&pass), None, "not open yet");
+        collector.open(&pass, &AgentId::new("one").unwrap(), false);
+        collector.add(&pass, Usage::NONE);
+        collector.add(&pass, Usage::NONE);
+        assert_eq!(collector.take_metered(&pass), Some(Usage::NONE));
+        assert_eq!(collector.take_metered(&pass), None);
     }
 }
