@@ -84,7 +84,7 @@ fn truly_reviewed(review: &Review) -> HashMap<(String, bool), Vec<String>> {
     for pass in &review.passes {
         if pass.outcome == PassOutcomeKind::Complete && pass.kind != PassKind::CrossCutting {
             let key = (pass.agent.to_string(), pass.kind == PassKind::Checks);
-            let files = pass.files.iter().map(|p| p.to_lossy());
+            let files = pass.files.iter().map(ecr::model::RepoPath::to_lossy);
             out.entry(key).or_default().extend(files);
         }
     }

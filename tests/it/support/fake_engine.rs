@@ -120,8 +120,9 @@ impl FakeEngine {
 
     /// When each attempt of a pass began, in seconds since the engine was made.
     pub(crate) fn starts(&self, pass: &str) -> Vec<u64> {
-        let of = |seen: &Seen| (seen.pass == pass).then(|| seen.at.as_secs());
-        self.seen().iter().filter_map(of).collect()
+        let seen = self.seen();
+        let of_pass = seen.iter().filter(|seen| seen.pass == pass);
+        of_pass.map(|seen| seen.at.as_secs()).collect()
     }
 
     pub(crate) fn receipts(&self) -> Vec<FindingReceipt> {
