@@ -8,10 +8,13 @@ pub mod model;
 
 pub mod config;
 pub mod diff;
+pub mod finding;
 pub mod port;
 pub mod render;
 pub mod state;
 pub mod tree;
+
+pub mod pipeline;
 
 pub mod engine;
 pub mod reporter;

@@ -19,4 +19,7 @@ mod architecture;
 mod diff;
 mod docs;
 mod refs;
+mod conformance;
+mod diff;
+mod pipeline;
 mod support;
