@@ -4,19 +4,15 @@
 //! behind `port`'s seams under the `pipeline`'s budgets, and leaves through `render` and `reporter`.
 //! Layers point downwards only (`tests/it/architecture.rs` proves it); the map is `llp/0000-ecr.explainer.md`.
 
-pub mod model;
-
+pub mod app;
 pub mod config;
 pub mod diff;
+pub mod engine;
 pub mod finding;
+pub mod model;
+pub mod pipeline;
 pub mod port;
 pub mod render;
+pub mod reporter;
 pub mod state;
 pub mod tree;
-
-pub mod pipeline;
-
-pub mod engine;
-pub mod reporter;
-
-pub mod app;

@@ -1,5 +1,4 @@
 //! The diff module against real git.
-#![allow(clippy::expect_used, clippy::panic)] // helpers of tests, outside #[test] functions
 
 mod attributes;
 mod fixtures;
