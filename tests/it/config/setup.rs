@@ -1,7 +1,7 @@
 //! Whole setups: the embedded one, folders of a tree, folders from elsewhere, overrides.
 
 use ecr::config::{
-    ConfigErrors, DiagnosticLevel, EMBEDDED_SETUP, EngineChoice, LoadedConfig, Overrides,
+    ConfigErrors, EMBEDDED_SETUP, EngineChoice, LoadedConfig, Overrides,
     ReviewConfig, SetupLocation, SetupOrigin, Source, load, load_routing, parse_config,
     parse_scope, schema,
 };
