@@ -11,3 +11,6 @@ pub mod port;
 pub mod tree;
 
 pub mod engine;
+pub mod git;
+pub mod process;
+pub mod source;
