@@ -33,6 +33,17 @@ pub(super) struct Promisor {
     pub(super) url: OsString,
 }
 
+impl Promisor {
+    /// Makes an address that is a relative path absolute: the scratch folder lies elsewhere.
+    fn anchor(&mut self, root: &Path) {
+        let path = Path::new(&self.url);
+        // `host:path` and `scheme://…` are no paths.
+        if path.is_relative() && !self.url.as_encoded_bytes().contains(&b':') {
+            self.url = root.join(path).into_os_string();
+        }
+    }
+}
+
 /// What the repository answers about itself.
 #[derive(Debug)]
 struct Layout {
@@ -98,7 +109,10 @@ impl Repository {
                 path: git.path().to_owned(),
             }));
         }
-        let config = Config::read(&config.stdout);
+        let mut config = Config::read(&config.stdout);
+        if let Some(promisor) = &mut config.promisor {
+            promisor.anchor(layout.work_tree.as_deref().unwrap_or(&layout.git_dir));
+        }
         let scratch = Scratch::new(&layout.objects, layout.format, config.promisor.as_ref())?;
         Ok(Self {
             git,

@@ -175,6 +175,7 @@ pub(super) fn quiet_settings<'a>(
         // Snapshots are thrown away: packing them tightly is wasted time.
         ("core.compression", "0"),
         ("core.looseCompression", "0"),
+        ("core.fsync", "none"),
         ("submodule.recurse", "false"),
         ("protocol.ext.allow", "never"),
     ]

@@ -1,5 +1,6 @@
 //! The one integration test binary (linking is the slow part of a test run).
 #![allow(missing_docs)] // tests have names instead
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // clippy.toml covers `#[test]` functions, not their helpers
 
 mod git;
 mod source;

@@ -36,7 +36,7 @@ async fn a_ref_never_becomes_an_option() {
 
 #[tokio::test]
 async fn the_default_branch_prefers_the_remote() {
-    let repo = TestRepo::init_with(&["--ref-format=files"]);
+    let repo = TestRepo::init();
     assert_eq!(
         open(&repo).await.default_branch().await.expect("asked"),
         None

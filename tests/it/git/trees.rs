@@ -139,7 +139,8 @@ async fn many_readers_of_the_command_get_their_own_answers() {
                     let limit = if n % 7 == 3 { 2 } else { 1000 };
                     match tree.read(&file, limit) {
                         Ok(read) => {
-                            assert_eq!(read.expect("there").len(), format!("{n}\n").len() * n)
+                            let expected = format!("{n}\n").len() * n;
+                            assert_eq!(read.expect("there").len(), expected);
                         }
                         Err(TreeError::TooLarge { .. }) => assert_eq!(limit, 2),
                         Err(error) => panic!("{error}"),

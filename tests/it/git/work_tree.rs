@@ -40,10 +40,7 @@ async fn everything_that_can_happen_to_a_file() {
     repo.write("file-to-folder", "x\n");
     repo.write("folder-to-file/a", "x\n");
     repo.write("folder-to-link/a", "linked\n");
-    repo.write(
-        "moved",
-        (0..40).map(|n| format!("{n}\n")).collect::<String>(),
-    );
+    repo.write("moved", "a line that is long enough\n".repeat(40));
     symlink("kept", repo.root().join("link")).expect("link");
     symlink("kept", repo.root().join("link-to-file")).expect("link");
     repo.write(".gitignore", "*.log\n");

@@ -1,7 +1,8 @@
 //! Every way of having nothing to review has its own words, and none looks like a clean review.
 
 use ecr::port::{ReviewSource, SourceError};
-use ecr::source::Selection;
+use ecr::source::{LocalSource, Selection};
+use tokio_util::sync::CancellationToken;
 
 use super::local::{load, range, source_at};
 use crate::support::repo::TestRepo;
@@ -208,7 +209,24 @@ async fn a_broken_repository_is_a_failure() {
     );
 }
 
-#[cfg(unix)]
+#[tokio::test]
+async fn a_cancelled_run_is_a_failure() {
+    let repo = TestRepo::init();
+    repo.write("a", "1\n");
+    repo.commit_all("base");
+    repo.write("b", "2\n");
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    let (host, folder) = (crate::git::host(&repo), repo.root().to_owned());
+    let source = LocalSource::new(host, folder, Selection::WorkTree, cancel);
+    let result = source.load().await;
+    assert!(
+        matches!(&result, Err(SourceError::Failed { message, .. }) if message == "cancelled"),
+        "{:?}",
+        result.err()
+    );
+}
+
 #[tokio::test]
 async fn an_unreadable_file_is_a_failure_not_an_omission() {
     use std::os::unix::fs::PermissionsExt;
