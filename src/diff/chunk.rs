@@ -39,7 +39,7 @@ pub fn pack(diff: &Diff, kept: &[usize], limits: ChunkLimits) -> Vec<Vec<usize>>
     chunks
 }
 
-/// Cost of a chunk list: number of chunks first, then how much its cuts tear apart.
+/// Cost of a list of chunks: their number first, then how much its cuts tear apart.
 type Cost = (usize, u64);
 
 /// Cuts a sequence into the fewest chunks, among those at the cheapest places, among those as early full as possible.
@@ -134,13 +134,6 @@ struct PairKey<'a> {
 }
 
 fn pair_key(file: &FileDiff) -> PairKey<'_> {
-    let extension = file.path.extension().unwrap_or_default();
-    let name = file.path.file_name();
-    let stem = if extension.is_empty() {
-        name
-    } else {
-        &name[..name.len() - extension.len() - 1]
-    };
     const ENDS: [&[u8]; 9] = [
         b".test",
         b".spec",
@@ -152,6 +145,13 @@ fn pair_key(file: &FileDiff) -> PairKey<'_> {
         b"Tests",
         b"Test",
     ];
+    let extension = file.path.extension().unwrap_or_default();
+    let name = file.path.file_name();
+    let stem = if extension.is_empty() {
+        name
+    } else {
+        &name[..name.len() - extension.len() - 1]
+    };
     let bare = ENDS
         .iter()
         .find_map(|end| stem.strip_suffix(*end))

@@ -23,7 +23,7 @@ use crate::model::{ChangeStatus, RepoPath};
 /// work-tree version where git shows one.
 pub fn parse_git(raw_z: &[u8], numstat_z: &[u8], patch: Arc<[u8]>) -> Result<Diff, DiffError> {
     let entries = parse_raw(raw_z)?;
-    let mut counts = parse_numstat(numstat_z)?.into_iter();
+    let mut counts = parse_numstat(numstat_z)?.into_iter().peekable();
     let mut cursor = Cursor::new(&patch);
     let mut files: Vec<FileDiff> = Vec::with_capacity(entries.len());
     if !patch.is_empty() && patch.last() != Some(&b'\n') {
@@ -37,9 +37,23 @@ pub fn parse_git(raw_z: &[u8], numstat_z: &[u8], patch: Arc<[u8]>) -> Result<Dif
             files.push(combined_file(entry, &cursor)?);
             continue;
         }
-        let stat = counts
-            .next()
-            .ok_or_else(|| census(&entry.path, "numstat has no counts for it"))?;
+        let listed = counts
+            .peek()
+            .is_some_and(|stat| stat.path == entry.path.as_bytes());
+        let stat = if !listed && may_be_untouched(&entry) {
+            // git lists a work-tree file that was only touched, but neither counts nor shows it.
+            Counts {
+                lines: Some((0, 0)),
+                old_path: None,
+                path: &[],
+            }
+        } else {
+            let stat = counts
+                .next()
+                .ok_or_else(|| census(&entry.path, "numstat has no counts for it"))?;
+            check_names(&entry, &stat)?;
+            stat
+        };
         let file = Entry { entry, stat }.parse(&mut cursor)?;
         match files.last_mut() {
             // A conflict is listed once as such and, when a work-tree file is compared, once more.
@@ -131,6 +145,28 @@ fn new_file(entry: RawEntry, at: usize) -> FileDiff {
     }
 }
 
+/// A work-tree file whose content git had not compared when it listed it.
+fn may_be_untouched(entry: &RawEntry) -> bool {
+    entry.status == ChangeStatus::Modified
+        && entry.old_mode == entry.new_mode
+        && entry.new_id.is_none()
+}
+
+/// numstat has to list the same names at the same place.
+fn check_names(entry: &RawEntry, stat: &Counts<'_>) -> Result<(), DiffError> {
+    let old = entry.old_path.as_ref().map(RepoPath::as_bytes);
+    // `--no-index /dev/null FILE` counts as if from /dev/null.
+    let same_old = stat.old_path == old
+        || (entry.status == ChangeStatus::Added && stat.old_path == Some(b"/dev/null"));
+    if same_old && stat.path == entry.path.as_bytes() {
+        return Ok(());
+    }
+    Err(census(
+        &entry.path,
+        format!("numstat lists {} in its place", shown(stat.path)),
+    ))
+}
+
 /// One listed file and its counts.
 struct Entry<'a> {
     entry: RawEntry,
@@ -139,7 +175,6 @@ struct Entry<'a> {
 
 impl Entry<'_> {
     fn parse(self, cursor: &mut Cursor<'_>) -> Result<FileDiff, DiffError> {
-        self.check_names()?;
         let start = cursor.pos;
         let (added, deleted) = self.stat.lines.unwrap_or((0, 0));
         let sections = self.sections(cursor)?;
@@ -169,22 +204,6 @@ impl Entry<'_> {
         Ok(file)
     }
 
-    /// numstat has to list the same names at the same place.
-    fn check_names(&self) -> Result<(), DiffError> {
-        let entry = &self.entry;
-        let old = entry.old_path.as_ref().map(RepoPath::as_bytes);
-        // `--no-index /dev/null FILE` counts as if from /dev/null.
-        let same_old = self.stat.old_path == old
-            || (entry.status == ChangeStatus::Added && self.stat.old_path == Some(b"/dev/null"));
-        if same_old && self.stat.path == entry.path.as_bytes() {
-            return Ok(());
-        }
-        Err(census(
-            &entry.path,
-            format!("numstat lists {} in its place", shown(self.stat.path)),
-        ))
-    }
-
     /// The sections of this entry: none, one, or two for a type change.
     fn sections(&self, cursor: &mut Cursor<'_>) -> Result<Vec<Section>, DiffError> {
         let path = self.entry.path.as_bytes();
@@ -202,12 +221,7 @@ impl Entry<'_> {
             return Ok(Vec::new());
         }
         if !self.at_header(cursor) {
-            // git prints nothing for a work-tree file whose content turns out to be the same.
-            let entry = &self.entry;
-            let nothing = entry.status == ChangeStatus::Modified
-                && entry.old_mode == entry.new_mode
-                && entry.new_id.is_none()
-                && self.stat.lines == Some((0, 0));
+            let nothing = may_be_untouched(&self.entry) && self.stat.lines == Some((0, 0));
             return if nothing {
                 Ok(Vec::new())
             } else {

@@ -102,15 +102,13 @@ impl<'a> Fields<'a> {
             self.pos = start;
             return self.bad("an entry without two counts");
         };
-        let lines = match (added, deleted) {
-            (b"-", b"-") => None,
-            _ => match (parse_count(added), parse_count(deleted)) {
-                (Some(added), Some(deleted)) => Some((added, deleted)),
-                _ => {
-                    self.pos = start;
-                    return self.bad("a malformed count");
-                }
-            },
+        let lines = if (added, deleted) == (b"-", b"-") {
+            None
+        } else if let (Some(added), Some(deleted)) = (parse_count(added), parse_count(deleted)) {
+            Some((added, deleted))
+        } else {
+            self.pos = start;
+            return self.bad("a malformed count");
         };
         if !path.is_empty() {
             return Ok(Counts {
@@ -217,34 +215,30 @@ pub(super) fn parse_numstat(numstat_z: &[u8]) -> Result<Vec<Counts<'_>>, DiffErr
     Ok(counts)
 }
 
+/// Ranges of the raw listing, the counts and the patch in one output.
+pub type Parts = (Range<usize>, Range<usize>, Range<usize>);
+
 /// The three parts of `git diff --raw --numstat -p -z` as ranges of its output: raw entries, counts, patch.
 ///
 /// The parts are found by walking the entries, so names with newlines or with text that looks like
 /// another entry do not matter. Errors: [`DiffError::Listing`] or [`DiffError::Path`].
-pub fn split_combined(
-    output: &[u8],
-) -> Result<(Range<usize>, Range<usize>, Range<usize>), DiffError> {
+pub fn split_combined(output: &[u8]) -> Result<Parts, DiffError> {
     let mut fields = Fields {
         part: "raw",
         text: output,
         pos: 0,
     };
-    let mut counted = 0usize;
     while output.get(fields.pos) == Some(&b':') {
-        counted += usize::from(!fields.raw_entry()?.combined);
+        fields.raw_entry()?;
     }
     let raw = 0..fields.pos;
     fields.part = "numstat";
-    for _ in 0..counted {
+    // git separates the listings from the patch with one empty entry; no entry starts with NUL.
+    while output.get(fields.pos).is_some_and(|b| *b != 0) {
         fields.counts()?;
     }
     let numstat = raw.end..fields.pos;
-    let patch = match output.get(fields.pos) {
-        None => fields.pos..fields.pos,
-        // git separates the listings from the patch with one empty entry.
-        Some(0) => fields.pos + 1..output.len(),
-        Some(_) => return fields.bad("more counts than raw entries"),
-    };
+    let patch = (fields.pos + 1).min(output.len())..output.len();
     Ok((raw, numstat, patch))
 }
 

@@ -2,7 +2,9 @@
 
 pub mod chunk;
 pub mod glob;
+pub mod noise;
 
+mod attributes;
 mod error;
 mod git;
 mod hunk;
@@ -18,6 +20,6 @@ pub use error::DiffError;
 pub use git::{parse_combined, parse_git};
 pub use hunk::HunkLines;
 pub use index::LineIndex;
-pub use listing::split_combined;
+pub use listing::{Parts, split_combined};
 pub use patch::parse_patch;
 pub use types::{Diff, DiffLine, FileDiff, FileMode, Hunk, LineKind};

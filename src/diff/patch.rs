@@ -276,7 +276,11 @@ fn build(
         || ((created || gone) && old_path.is_some())
     {
         Some("its headers contradict each other")
-    } else if (created && section.deleted > 0) || (gone && section.added > 0) {
+    } else if section
+        .hunks
+        .iter()
+        .any(|hunk| (created && hunk.old_len > 0) || (gone && hunk.new_len > 0))
+    {
         Some("it has lines on a side where it does not exist")
     } else {
         None
@@ -290,12 +294,16 @@ fn build(
     }
     let old_mode = section.old_mode.unwrap_or(REGULAR);
     let new_mode = section.new_mode.unwrap_or(REGULAR);
-    let status = match () {
-        () if created => ChangeStatus::Added,
-        () if gone => ChangeStatus::Deleted,
-        () if section.rename => ChangeStatus::Renamed,
-        () if section.copy => ChangeStatus::Copied,
-        () => ChangeStatus::Modified,
+    let status = if created {
+        ChangeStatus::Added
+    } else if gone {
+        ChangeStatus::Deleted
+    } else if section.rename {
+        ChangeStatus::Renamed
+    } else if section.copy {
+        ChangeStatus::Copied
+    } else {
+        ChangeStatus::Modified
     };
     let (old_id, new_id) = section.ids.map_or((None, None), |(old, new)| {
         (object_id(&patch[old]), object_id(&patch[new]))

@@ -9,7 +9,7 @@ use super::hunk;
 use super::name::{self, Label};
 use super::types::{FileMode, Hunk};
 
-/// Longest header line that is read (two quoted names of PATH_MAX bytes fit twice).
+/// Longest header line that is read (a quoted name of 4096 bytes fits four times).
 const LONGEST_HEADER: usize = 64 * 1024;
 
 /// A position in the patch, moved line by line.
