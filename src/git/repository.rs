@@ -298,7 +298,8 @@ impl Repository {
         self.git.stdout(folder, call.settings(&self.settings)).await
     }
 
-    async fn output(&self, call: Call) -> Result<crate::process::Output, GitError> {
+    /// The same, whatever the exit status.
+    pub(super) async fn output(&self, call: Call) -> Result<crate::process::Output, GitError> {
         self.git
             .run(self.root(), call.settings(&self.settings))
             .await

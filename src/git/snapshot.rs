@@ -22,6 +22,8 @@ pub struct Snapshot {
     pub untracked: usize,
     /// Untracked folders that are repositories of their own; they are not part of it.
     pub nested: Vec<RepoPath>,
+    /// Folders that git could not open; untracked files in them are not part of it.
+    pub unread: Vec<String>,
     /// Paths in conflict; their content is what the work tree holds.
     pub unmerged: Vec<RepoPath>,
     /// Changed paths with a clean filter that was not run, and the filter's name.
@@ -57,6 +59,7 @@ impl Repository {
             tree: self.write_tree(folder, &copy).await?,
             untracked: 0,
             nested: Vec::new(),
+            unread: Vec::new(),
             unmerged: Vec::new(),
             unfiltered: Vec::new(),
         })
@@ -80,15 +83,23 @@ impl Repository {
                     "--no-ext-diff",
                 ])
             ),
-            self.stdout(
-                folder,
-                with_index(&["ls-files", "-z", "--others", "--exclude-standard"])
-            ),
+            self.output(with_index(&[
+                "ls-files",
+                "-z",
+                "--others",
+                "--exclude-standard"
+            ])),
         )?;
+        if !untracked.status.success() {
+            return Err(GitError::Failed {
+                action: "ls-files".to_owned(),
+                message: super::error::one_line(&untracked.stderr),
+            });
+        }
         let mut changes = parse_changes(&changed)?;
         let mut nested = Vec::new();
         let mut count = 0;
-        for path in records(&untracked) {
+        for path in records(&untracked.stdout) {
             if let Some(folder) = path.strip_suffix(b"/") {
                 nested.push(repo_path(folder)?);
             } else {
@@ -119,6 +130,7 @@ impl Repository {
             tree: self.write_tree(folder, &index).await?,
             untracked: count,
             nested,
+            unread: unread_folders(&untracked.stderr),
             unmerged: unmerged?,
             unfiltered: self.unfiltered(folder, &changes).await?,
         })
@@ -222,6 +234,16 @@ fn parse_changes(raw: &[u8]) -> Result<Changes, GitError> {
     Ok(changes)
 }
 
+/// The folders that git warned about and then passed over.
+fn unread_folders(stderr: &[u8]) -> Vec<String> {
+    stderr
+        .split(|b| *b == b'\n')
+        .filter_map(|line| line.strip_prefix(b"warning: could not open directory '"))
+        .filter_map(|rest| Some(&rest[..rest.iter().rposition(|b| *b == b'\'')?]))
+        .map(super::error::one_line)
+        .collect()
+}
+
 fn records(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     bytes.split(|b| *b == 0).filter(|record| !record.is_empty())
 }
@@ -240,4 +262,33 @@ fn repo_path(bytes: &[u8]) -> Result<RepoPath, GitError> {
         action: "ls-files",
         message: format!("{}: {error}", super::error::one_line(bytes)),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_about_folders_are_heard() {
+        let stderr = b"warning: could not open directory 'it's/': Permission denied\nwarning: something else\n";
+        assert_eq!(unread_folders(stderr), ["it's/"]);
+        assert!(unread_folders(b"").is_empty());
+    }
+
+    #[test]
+    fn changes_are_sorted_into_what_is_there_and_what_is_gone() {
+        let raw = b":100644 000000 a 0 D\0gone\0:100644 100644 a 0 M\0kept\0:000000 100644 0 0 U\0both\0:100644 000000 a 0 D\0both\0:000000 100644 0 0 A\0new\0";
+        let changes = parse_changes(raw).unwrap();
+        let set = |paths: &[&str]| {
+            paths
+                .iter()
+                .map(|p| p.as_bytes().to_vec())
+                .collect::<BTreeSet<_>>()
+        };
+        assert_eq!(changes.removed, set(&["gone"]));
+        assert_eq!(changes.present, set(&["kept", "both", "new"]));
+        assert_eq!(changes.unmerged, set(&["both"]));
+        assert!(parse_changes(b":100644 000000 a 0 D\0").is_err());
+        assert!(parse_changes(b":100644 000000 a 0 X\0a\0").is_err());
+    }
 }

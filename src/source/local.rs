@@ -328,6 +328,16 @@ fn snapshot_notes(snapshot: &Snapshot) -> Vec<CoverageNote> {
             ),
         });
     }
+    if !snapshot.unread.is_empty() {
+        notes.push(CoverageNote {
+            kind: NoteKind::Missed,
+            text: format!(
+                "{} not be opened, so new files in there were not reviewed: {}",
+                count(snapshot.unread.len(), "folder could", "folders could"),
+                some_of(&snapshot.unread)
+            ),
+        });
+    }
     if !snapshot.unfiltered.is_empty() {
         let files: Vec<String> = snapshot
             .unfiltered
