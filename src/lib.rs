@@ -6,6 +6,7 @@
 
 pub mod model;
 
+pub mod detect;
 pub mod diff;
 pub mod port;
 pub mod tree;
