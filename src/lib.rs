@@ -6,13 +6,17 @@
 
 pub mod app;
 pub mod config;
+pub mod detect;
 pub mod diff;
 pub mod engine;
 pub mod finding;
+pub mod git;
 pub mod model;
 pub mod pipeline;
 pub mod port;
+pub mod process;
 pub mod render;
 pub mod reporter;
+pub mod source;
 pub mod state;
 pub mod tree;

@@ -4,11 +4,15 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 mod architecture;
+mod checks;
 mod config;
 mod conformance;
 mod diff;
 mod docs;
+mod git;
 mod pipeline;
 mod refs;
 mod render;
+mod source;
+mod structural;
 mod support;
