@@ -51,7 +51,9 @@ pub fn prepare(
     keep: Option<&Path>,
     environment: &Environment,
 ) -> Result<SampleRepository, AppError> {
-    let failed = |error: std::io::Error| AppError::plain(format!("cannot make the sample repository: {error}"));
+    let failed = |error: std::io::Error| {
+        AppError::plain(format!("cannot make the sample repository: {error}"))
+    };
     let (root, temporary) = match keep {
         Some(folder) => {
             let folder = environment.cwd().join(folder);
@@ -65,7 +67,10 @@ pub fn prepare(
             (folder, None)
         }
         None => {
-            let dir = tempfile::Builder::new().prefix("ecr-demo-").tempdir().map_err(failed)?;
+            let dir = tempfile::Builder::new()
+                .prefix("ecr-demo-")
+                .tempdir()
+                .map_err(failed)?;
             (dir.path().to_path_buf(), Some(dir))
         }
     };
@@ -74,8 +79,14 @@ pub fn prepare(
     git::commit_sample(&root, "The shop as it was")
         .map_err(|error| AppError::plain(format!("cannot make the sample repository: {error}")))?;
     let credential = sample_credential();
-    write(&root, |sample| sample.head.replace("%CREDENTIAL%", &credential)).map_err(failed)?;
-    Ok(SampleRepository { root, _temporary: temporary })
+    write(&root, |sample| {
+        sample.head.replace("%CREDENTIAL%", &credential)
+    })
+    .map_err(failed)?;
+    Ok(SampleRepository {
+        root,
+        _temporary: temporary,
+    })
 }
 
 fn write(root: &Path, content: impl Fn(&Sample) -> String) -> std::io::Result<()> {

@@ -13,11 +13,11 @@ pub struct Environment {
 
 impl Environment {
     /// Makes one from plain values.
-    pub fn new(
-        cwd: PathBuf,
-        variables: impl IntoIterator<Item = (OsString, OsString)>,
-    ) -> Self {
-        Self { cwd, variables: variables.into_iter().collect() }
+    pub fn new(cwd: PathBuf, variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        Self {
+            cwd,
+            variables: variables.into_iter().collect(),
+        }
     }
 
     /// The folder the command was started in.
@@ -27,7 +27,9 @@ impl Environment {
 
     /// Every variable, for the programs that ecr starts (they take what their allowlist names).
     pub fn variables(&self) -> impl Iterator<Item = (OsString, OsString)> + '_ {
-        self.variables.iter().map(|(name, value)| (name.clone(), value.clone()))
+        self.variables
+            .iter()
+            .map(|(name, value)| (name.clone(), value.clone()))
     }
 
     /// A variable's value, when it is set and not blank.
@@ -46,15 +48,28 @@ impl Environment {
     /// The same environment, started in another folder.
     #[must_use]
     pub fn at(&self, cwd: PathBuf) -> Self {
-        Self { cwd, variables: self.variables.clone() }
+        Self {
+            cwd,
+            variables: self.variables.clone(),
+        }
     }
 
     /// Where ecr keeps what it has to remember: `$XDG_STATE_HOME/ecr`, else `~/.local/state/ecr`
     /// (`%LOCALAPPDATA%\ecr` on Windows). `None` without a home folder. XDG wants absolute paths only.
     pub fn state_folder(&self) -> Option<PathBuf> {
-        let absolute = |name: &str| self.get(name).map(PathBuf::from).filter(|p| p.is_absolute());
+        let absolute = |name: &str| {
+            self.get(name)
+                .map(PathBuf::from)
+                .filter(|p| p.is_absolute())
+        };
         absolute("XDG_STATE_HOME")
-            .or_else(|| if cfg!(windows) { absolute("LOCALAPPDATA") } else { None })
+            .or_else(|| {
+                if cfg!(windows) {
+                    absolute("LOCALAPPDATA")
+                } else {
+                    None
+                }
+            })
             .or_else(|| absolute("HOME").map(|home| home.join(".local").join("state")))
             .map(|base| base.join("ecr"))
     }
@@ -68,11 +83,19 @@ mod tests {
     fn blank_is_unset_and_relative_state_homes_are_ignored() {
         let env = Environment::new(
             PathBuf::from("/w"),
-            [("A", " "), ("B", "x"), ("XDG_STATE_HOME", "rel"), ("HOME", "/h")]
-                .map(|(k, v)| (k.into(), v.into())),
+            [
+                ("A", " "),
+                ("B", "x"),
+                ("XDG_STATE_HOME", "rel"),
+                ("HOME", "/h"),
+            ]
+            .map(|(k, v)| (k.into(), v.into())),
         );
         assert_eq!(env.get("A"), None);
         assert_eq!(env.text("B"), Some("x"));
-        assert_eq!(env.state_folder(), Some(PathBuf::from("/h/.local/state/ecr")));
+        assert_eq!(
+            env.state_folder(),
+            Some(PathBuf::from("/h/.local/state/ecr"))
+        );
     }
 }

@@ -17,16 +17,28 @@ pub struct AppError {
 impl AppError {
     /// An error with a next step.
     pub fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: Some(hint.into()), interrupt: None }
+        Self {
+            message: message.into(),
+            hint: Some(hint.into()),
+            interrupt: None,
+        }
     }
 
     /// An error that says it all.
     pub fn plain(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None, interrupt: None }
+        Self {
+            message: message.into(),
+            hint: None,
+            interrupt: None,
+        }
     }
 
     /// A signal ended the command before there was anything to report.
     pub(super) fn interrupted(interrupt: Interrupt) -> Self {
-        Self { message: "interrupted; nothing was reviewed".to_owned(), hint: None, interrupt: Some(interrupt) }
+        Self {
+            message: "interrupted; nothing was reviewed".to_owned(),
+            hint: None,
+            interrupt: Some(interrupt),
+        }
     }
 }

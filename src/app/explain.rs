@@ -24,7 +24,10 @@ pub async fn run(
         None => latest(environment).await?,
     };
     let text = std::fs::read_to_string(&path).map_err(|error| {
-        AppError::new(format!("cannot read {}: {error}", path.display()), "name a saved run with --run FILE")
+        AppError::new(
+            format!("cannot read {}: {error}", path.display()),
+            "name a saved run with --run FILE",
+        )
     })?;
     let saved = decode(&text).map_err(|error| {
         AppError::new(
@@ -42,13 +45,19 @@ async fn latest(environment: &Environment) -> Result<PathBuf, AppError> {
     let repository = Repository::discover(&host, environment.cwd(), CancellationToken::new())
         .await
         .map_err(|error| AppError::new(error.to_string(), "name a saved run with --run FILE"))?;
-    let none = || AppError::new("there is no saved run of this repository", "run `ecr review` first, or name a file with --run FILE");
+    let none = || {
+        AppError::new(
+            "there is no saved run of this repository",
+            "run `ecr review` first, or name a file with --run FILE",
+        )
+    };
     let root = repository.work_tree().ok_or_else(none)?;
     let tree = repository
         .work_tree_view()
         .await
         .map_err(|error| AppError::plain(error.to_string()))?;
-    let (folder, _) = find_setup_folder(&tree, None).map_err(|problem| AppError::plain(problem.render(false)))?;
+    let (folder, _) =
+        find_setup_folder(&tree, None).map_err(|problem| AppError::plain(problem.render(false)))?;
     let folder = folder.and_then(|folder| folder.as_str().map(|folder| root.join(folder)));
     let store = RunStore::of(root, folder.as_deref(), environment, 1).ok_or_else(none)?;
     store

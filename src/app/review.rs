@@ -21,11 +21,11 @@ use crate::finding::Policy;
 use crate::git::HostEnv;
 use crate::model::{AgentId, EngineName, Review, SandboxInfo};
 use crate::pipeline::{
-    EngineSet, Halving, Limits, Plan, PlanInput, PlannedAgent, RunDeps, RunInput, plan, run, skipped,
+    EngineSet, Halving, Limits, Plan, PlanInput, PlannedAgent, RunDeps, RunInput, plan, run,
+    skipped,
 };
 use crate::port::{
-    Progress, ProgressEvent, ReviewSource, Reporter, SourceError, SourceInput,
-    TreeUnderReview,
+    Progress, ProgressEvent, Reporter, ReviewSource, SourceError, SourceInput, TreeUnderReview,
 };
 use crate::render::{self, Format, RenderContext, TerminalOptions};
 use crate::reporter::{FileReporter, ProgressMode, ProgressReporter, TerminalReporter};
@@ -103,7 +103,10 @@ impl std::str::FromStr for OutputSpec {
             None => (text, None),
         };
         let format = name.parse().map_err(|error: render::UnknownFormat| {
-            AppError::new(error.to_string(), "write --format NAME or --format NAME=FILE")
+            AppError::new(
+                error.to_string(),
+                "write --format NAME or --format NAME=FILE",
+            )
         })?;
         Ok(Self { format, path })
     }
@@ -211,9 +214,9 @@ pub async fn review(
         (Input::PatchBytes(bytes), None) => {
             Box::new(PatchSource::new(PatchInput::Bytes(Arc::clone(bytes))))
         }
-        (Input::PatchFile(path), None) => {
-            Box::new(PatchSource::new(PatchInput::File(environment.cwd().join(path))))
-        }
+        (Input::PatchFile(path), None) => Box::new(PatchSource::new(PatchInput::File(
+            environment.cwd().join(path),
+        ))),
         (Input::Local(_), None) => return Err(AppError::plain("no source for a local review")),
     };
 
@@ -222,7 +225,9 @@ pub async fn review(
     let reviewed = match source.load().await {
         Err(SourceError::Nothing { reason, info }) => Ok(skipped(*info, &reason)),
         Err(error) => Err(source_error(error)),
-        Ok(_) if cancel.is_cancelled() => Err(AppError::plain("interrupted before anything was reviewed")),
+        Ok(_) if cancel.is_cancelled() => {
+            Err(AppError::plain("interrupted before anything was reviewed"))
+        }
         Ok(input) => {
             progress.event(ProgressEvent::Note(selection_line(&input)));
             let prepared = prepare(input, source.as_ref(), &setup, &request).await?;
@@ -257,16 +262,20 @@ pub async fn review(
         progress.event(ProgressEvent::Note(message));
     }
     deliver(&review, &request.outputs, &context, product, environment).await?;
-    Ok(Finished::Reviewed { review: Box::new(review), interrupt })
+    Ok(Finished::Reviewed {
+        review: Box::new(review),
+        interrupt,
+    })
 }
 
 fn selection(input: &LocalInput) -> Selection {
     match input {
         LocalInput::WorkTree => Selection::WorkTree,
         LocalInput::Staged => Selection::Staged,
-        LocalInput::Range { base, head } => {
-            Selection::Range { base: base.clone(), head: head.clone() }
-        }
+        LocalInput::Range { base, head } => Selection::Range {
+            base: base.clone(),
+            head: head.clone(),
+        },
     }
 }
 
@@ -307,8 +316,14 @@ pub(super) fn terminal_options(display: &Display, root: Option<PathBuf>) -> Term
 
 fn progress_mode(display: &Display) -> ProgressMode {
     match display {
-        Display { quiet: true, .. } | Display { no_progress: true, .. } => ProgressMode::Silent,
-        Display { live_progress: true, .. } => ProgressMode::Bar,
+        Display { quiet: true, .. }
+        | Display {
+            no_progress: true, ..
+        } => ProgressMode::Silent,
+        Display {
+            live_progress: true,
+            ..
+        } => ProgressMode::Bar,
         Display { verbose: true, .. } => ProgressMode::AllLines,
         _ => ProgressMode::Lines,
     }
@@ -333,7 +348,10 @@ async fn prepare(
     let hidden = &setup.loaded.config.noise;
     let noise = NoiseSettings::new(&hidden.additional_ignores, &hidden.additional_markers)
         .map_err(|error| {
-            AppError::new(format!("noise.additionalIgnores: {error}"), "mend the glob in config.jsonc")
+            AppError::new(
+                format!("noise.additionalIgnores: {error}"),
+                "mend the glob in config.jsonc",
+            )
         })?;
     let limits = ChunkLimits {
         max_changed_lines: setup.loaded.config.chunk.max_changed_lines,
@@ -347,7 +365,9 @@ async fn prepare(
     // Both walk the diff and read through trees: not work for an async thread.
     let worked = tokio::task::spawn_blocking(move || {
         let reasons = filter(&diff, base.as_deref(), head.as_deref(), &noise);
-        let kept: Vec<usize> = (0..diff.files.len()).filter(|at| reasons[*at].is_none()).collect();
+        let kept: Vec<usize> = (0..diff.files.len())
+            .filter(|at| reasons[*at].is_none())
+            .collect();
         let chunks = pack(&diff, &kept, limits);
         let filtered: BTreeMap<usize, String> = reasons
             .iter()
@@ -367,7 +387,12 @@ async fn prepare(
     let (plan, chunks) = worked
         .await
         .map_err(|_| AppError::plain("planning the review was aborted"))?;
-    Ok(Prepared { input, tree, chunks, plan })
+    Ok(Prepared {
+        input,
+        tree,
+        chunks,
+        plan,
+    })
 }
 
 fn some_tree(tree: TreeUnderReview) -> Option<Arc<dyn Tree>> {
@@ -402,12 +427,18 @@ async fn execute(
     notes.extend(setup.notes.iter().cloned());
     let input = RunInput {
         info: prepared.input.info,
-        sandbox: SandboxInfo { level: "not_needed".to_owned(), missing: Vec::new() },
+        sandbox: SandboxInfo {
+            level: "not_needed".to_owned(),
+            missing: Vec::new(),
+        },
         plan: prepared.plan,
         tree: prepared.tree,
         policy: Policy {
             include_suggestions: config.policy.include_suggestions,
-            max_findings: config.policy.max_findings.and_then(|n| usize::try_from(n).ok()),
+            max_findings: config
+                .policy
+                .max_findings
+                .and_then(|n| usize::try_from(n).ok()),
         },
         scope: None,
         limits: Limits {
@@ -469,7 +500,12 @@ fn print_plan(
                 cost: None,
             })
             .collect(),
-        notes: prepared.input.notes.iter().map(|note| note.text.clone()).collect(),
+        notes: prepared
+            .input
+            .notes
+            .iter()
+            .map(|note| note.text.clone())
+            .collect(),
     };
     let mut formats = request.outputs.iter().map(|output| output.format);
     let text = match formats.next().unwrap_or(Format::Terminal) {
@@ -482,7 +518,10 @@ fn print_plan(
             ));
         }
     };
-    match product.write_all(text.as_bytes()).and_then(|()| product.flush()) {
+    match product
+        .write_all(text.as_bytes())
+        .and_then(|()| product.flush())
+    {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(AppError::plain(format!("cannot write the plan: {error}")))
         }
@@ -497,10 +536,11 @@ fn save(
     environment: &Environment,
 ) -> Result<(), String> {
     let keep = usize::try_from(setup.loaded.config.runs_kept).unwrap_or(usize::MAX);
-    let Some(root) = &setup.root else { return Ok(()) };
-    let failed = |error: &dyn std::fmt::Display| {
-        format!("this run was not kept for `ecr explain`: {error}")
+    let Some(root) = &setup.root else {
+        return Ok(());
     };
+    let failed =
+        |error: &dyn std::fmt::Display| format!("this run was not kept for `ecr explain`: {error}");
     let Some(store) = RunStore::of(root, setup.folder.as_deref(), environment, keep) else {
         return Err(failed(&"there is no folder to keep it in"));
     };
@@ -521,14 +561,26 @@ async fn deliver(
     for output in outputs {
         if let Some(path) = &output.path {
             let path = environment.cwd().join(path);
-            reporters.push(Box::new(FileReporter::new(output.format, context.clone(), path)));
+            reporters.push(Box::new(FileReporter::new(
+                output.format,
+                context.clone(),
+                path,
+            )));
         } else if let Some(product) = product.take() {
-            reporters.push(Box::new(TerminalReporter::new(output.format, context.clone(), product)));
+            reporters.push(Box::new(TerminalReporter::new(
+                output.format,
+                context.clone(),
+                product,
+            )));
         }
     }
     // With nothing for stdout asked for, a person still gets the report.
     if let Some(product) = product.take() {
-        reporters.push(Box::new(TerminalReporter::new(Format::Terminal, context.clone(), product)));
+        reporters.push(Box::new(TerminalReporter::new(
+            Format::Terminal,
+            context.clone(),
+            product,
+        )));
     }
     let mut failed = Vec::new();
     for reporter in reporters {
@@ -539,12 +591,18 @@ async fn deliver(
     if failed.is_empty() {
         return Ok(());
     }
-    Err(AppError::new(failed.join("; "), "check that the folder exists and can be written to"))
+    Err(AppError::new(
+        failed.join("; "),
+        "check that the folder exists and can be written to",
+    ))
 }
 
 /// Checks the outputs before anything runs: one report at most can go to stdout.
 pub fn check_outputs(outputs: &[OutputSpec]) -> Result<(), AppError> {
-    let to_stdout = outputs.iter().filter(|output| output.path.is_none()).count();
+    let to_stdout = outputs
+        .iter()
+        .filter(|output| output.path.is_none())
+        .count();
     if to_stdout > 1 {
         return Err(AppError::new(
             "several formats would go to standard output",
@@ -561,7 +619,10 @@ mod tests {
     #[test]
     fn outputs_are_parsed_and_only_one_goes_to_stdout() {
         let parse = |text: &str| text.parse::<OutputSpec>();
-        assert_eq!(parse("sarif=a=b.sarif").unwrap().path, Some(PathBuf::from("a=b.sarif")));
+        assert_eq!(
+            parse("sarif=a=b.sarif").unwrap().path,
+            Some(PathBuf::from("a=b.sarif"))
+        );
         assert!(parse("sarif=").is_err() && parse("html").is_err());
         let two = [parse("json").unwrap(), parse("sarif").unwrap()];
         assert!(check_outputs(&two).is_err());

@@ -45,12 +45,24 @@ impl RunStore {
                 .map(|name| name.to_string_lossy().into_owned())
                 .unwrap_or_default()
                 .chars()
-                .map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' })
+                .map(|c| {
+                    if c.is_ascii_alphanumeric() || c == '-' {
+                        c
+                    } else {
+                        '_'
+                    }
+                })
                 .take(40)
                 .collect();
-            environment.state_folder()?.join("runs").join(format!("{name}-{}", &hash[..12]))
+            environment
+                .state_folder()?
+                .join("runs")
+                .join(format!("{name}-{}", &hash[..12]))
         };
-        Some(Self { folder, keep: keep.max(1) })
+        Some(Self {
+            folder,
+            keep: keep.max(1),
+        })
     }
 
     /// Writes a run (mode 0600, atomically) and removes the oldest ones over the limit.
@@ -60,8 +72,12 @@ impl RunStore {
         if !ignore.exists() {
             fs::write(&ignore, "*\n")?;
         }
-        let stamp = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S%3fZ").to_string();
-        let path = self.folder.join(format!("{PREFIX}{stamp}-{}.json", std::process::id()));
+        let stamp = jiff::Timestamp::now()
+            .strftime("%Y%m%dT%H%M%S%3fZ")
+            .to_string();
+        let path = self
+            .folder
+            .join(format!("{PREFIX}{stamp}-{}.json", std::process::id()));
         let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
         file.write_all(json.as_bytes())?;
         file.persist(&path).map_err(|error| error.error)?;
@@ -86,7 +102,10 @@ impl RunStore {
         let mut runs = Vec::new();
         for entry in entries {
             let path = entry?.path();
-            let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+            let name = path
+                .file_name()
+                .map(|n| n.to_string_lossy().into_owned())
+                .unwrap_or_default();
             if name.starts_with(PREFIX) && path.extension().is_some_and(|ext| ext == "json") {
                 runs.push(path);
             }
@@ -109,7 +128,10 @@ fn create_private_folder(folder: &Path) -> io::Result<()> {
 
 fn sha_hex(bytes: &[u8]) -> String {
     use sha2::Digest as _;
-    sha2::Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
+    sha2::Sha256::digest(bytes)
+        .iter()
+        .map(|b| format!("{b:02x}"))
+        .collect()
 }
 
 #[cfg(test)]

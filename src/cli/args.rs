@@ -30,7 +30,13 @@ pub(super) struct Cli {
 #[derive(Debug, Clone, Args)]
 pub(super) struct Global {
     /// When to use colour
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = false)]
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_possible_values = false
+    )]
     pub(super) color: ColorWhen,
 
     /// Say less on stderr: errors only
@@ -228,7 +234,9 @@ mod tests {
     use clap::CommandFactory as _;
 
     fn parse(args: &[&str]) -> Result<Cli, clap::Error> {
-        let args = std::iter::once("ecr").chain(args.iter().copied()).map(Into::into);
+        let args = std::iter::once("ecr")
+            .chain(args.iter().copied())
+            .map(Into::into);
         Cli::try_parse_from(with_default_command(args))
     }
 
@@ -240,9 +248,15 @@ mod tests {
     #[test]
     fn review_is_the_default_command() {
         for args in [&[][..], &["--staged"], &["-v"], &["--base", "main"]] {
-            assert!(matches!(parse(args).unwrap().command, Command::Review(_)), "{args:?}");
+            assert!(
+                matches!(parse(args).unwrap().command, Command::Review(_)),
+                "{args:?}"
+            );
         }
-        assert_eq!(parse(&["--version"]).unwrap_err().kind(), clap::error::ErrorKind::DisplayVersion);
+        assert_eq!(
+            parse(&["--version"]).unwrap_err().kind(),
+            clap::error::ErrorKind::DisplayVersion
+        );
         assert_eq!(
             parse(&["rewiev"]).unwrap_err().kind(),
             clap::error::ErrorKind::InvalidSubcommand
@@ -267,7 +281,16 @@ mod tests {
     fn durations() {
         assert_eq!(parse_duration("90"), Ok(Duration::from_secs(90)));
         assert_eq!(parse_duration("2m"), Ok(Duration::from_secs(120)));
-        for bad in ["", "0", "m", "-1s", "1d", "25h", "99999999999999999999s", "1.5h"] {
+        for bad in [
+            "",
+            "0",
+            "m",
+            "-1s",
+            "1d",
+            "25h",
+            "99999999999999999999s",
+            "1.5h",
+        ] {
             assert!(parse_duration(bad).is_err(), "{bad}");
         }
     }

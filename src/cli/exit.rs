@@ -38,7 +38,11 @@ pub(super) fn of_review(review: &Review, interrupt: Option<Interrupt>, fail_on: 
         Decision::CouldNotComplete => EXIT_NOT_REVIEWED,
         Decision::Skipped => EXIT_OK,
         Decision::Approve | Decision::ApproveWithComments | Decision::ChecksOnly => {
-            if review.complete { EXIT_OK } else { EXIT_PARTIAL }
+            if review.complete {
+                EXIT_OK
+            } else {
+                EXIT_PARTIAL
+            }
         }
     };
     match (fail_on, code) {

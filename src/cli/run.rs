@@ -22,8 +22,12 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
     let args = with_default_command(args);
     std::panic::set_hook(Box::new(|info| {
         // The place is ours; the message may quote what is being reviewed, so it stays out.
-        let place = info.location().map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
-        stream::talk(&format!("ecr: internal error{place}; please report it with the command you ran"));
+        let place = info
+            .location()
+            .map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
+        stream::talk(&format!(
+            "ecr: internal error{place}; please report it with the command you ran"
+        ));
     }));
     std::panic::catch_unwind(|| run(&args)).unwrap_or(EXIT_BUG)
 }
@@ -36,7 +40,10 @@ fn run(args: &[OsString]) -> u8 {
     let env = |name: &str| std::env::var(name).ok();
     let streams = Streams::detect(cli.global.color, &env);
     start_logging(streams.stderr_colour, env("ECR_LOG").as_deref());
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+    {
         Ok(runtime) => runtime,
         Err(error) => {
             stream::error(streams, &format!("cannot start: {error}"), None);
@@ -72,12 +79,15 @@ fn usage(error: &clap::Error) -> u8 {
 }
 
 fn write_product(text: &str) -> Result<(), AppError> {
-    stream::product(text).map_err(|error| AppError::plain(format!("cannot write to standard output: {error}")))
+    stream::product(text)
+        .map_err(|error| AppError::plain(format!("cannot write to standard output: {error}")))
 }
 
 /// `ECR_LOG` (a tracing filter such as `debug`) turns on a log on stderr, for bug reports.
 fn start_logging(colour: bool, filter: Option<&str>) {
-    let Some(filter) = filter.filter(|filter| !filter.is_empty()) else { return };
+    let Some(filter) = filter.filter(|filter| !filter.is_empty()) else {
+        return;
+    };
     let filter = tracing_subscriber::EnvFilter::new(filter);
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
@@ -136,7 +146,10 @@ fn display(global: &Global, streams: Streams, no_progress: bool) -> Display {
 }
 
 fn product_and_talk() -> review::Streams {
-    review::Streams { product: Box::new(io::stdout()), talk: Box::new(io::stderr()) }
+    review::Streams {
+        product: Box::new(io::stdout()),
+        talk: Box::new(io::stderr()),
+    }
 }
 
 async fn run_review(
@@ -145,15 +158,24 @@ async fn run_review(
     streams: Streams,
     environment: &Environment,
 ) -> Result<u8, AppError> {
-    let outputs = if args.json { vec!["json".to_owned()] } else { args.format };
-    let outputs: Vec<OutputSpec> =
-        outputs.iter().map(|text| text.parse()).collect::<Result<_, _>>()?;
+    let outputs = if args.json {
+        vec!["json".to_owned()]
+    } else {
+        args.format
+    };
+    let outputs: Vec<OutputSpec> = outputs
+        .iter()
+        .map(|text| text.parse())
+        .collect::<Result<_, _>>()?;
     review::check_outputs(&outputs)?;
     let input = match (args.diff, args.staged, args.base) {
         (Some(path), _, _) if path == Path::new("-") => Input::PatchBytes(read_stdin()?),
         (Some(path), _, _) => Input::PatchFile(path),
         (None, true, _) => Input::Local(LocalInput::Staged),
-        (None, false, Some(base)) => Input::Local(LocalInput::Range { base, head: args.head }),
+        (None, false, Some(base)) => Input::Local(LocalInput::Range {
+            base,
+            head: args.head,
+        }),
         (None, false, None) => Input::Local(LocalInput::WorkTree),
     };
     let fail_on = match args.fail_on {
@@ -174,7 +196,9 @@ async fn run_review(
     };
     match review::review(request, environment, product_and_talk()).await? {
         Finished::Planned => Ok(EXIT_OK),
-        Finished::Reviewed { review, interrupt } => Ok(exit::of_review(&review, interrupt, fail_on)),
+        Finished::Reviewed { review, interrupt } => {
+            Ok(exit::of_review(&review, interrupt, fail_on))
+        }
     }
 }
 
@@ -183,7 +207,11 @@ fn read_stdin() -> Result<Arc<[u8]>, AppError> {
     io::stdin()
         .lock()
         .read_to_end(&mut patch)
-        .map_err(|error| AppError::plain(format!("cannot read the patch from standard input: {error}")))?;
+        .map_err(|error| {
+            AppError::plain(format!(
+                "cannot read the patch from standard input: {error}"
+            ))
+        })?;
     Ok(patch.into())
 }
 
@@ -195,7 +223,9 @@ async fn run_demo(
 ) -> Result<u8, AppError> {
     let sample = demo::prepare(args.keep.as_deref(), environment)?;
     if !global.quiet {
-        stream::talk("A sample repository with an uncommitted change; what follows is `ecr review` in it.");
+        stream::talk(
+            "A sample repository with an uncommitted change; what follows is `ecr review` in it.",
+        );
     }
     let request = Request {
         input: Input::Local(LocalInput::WorkTree),
@@ -209,7 +239,10 @@ async fn run_demo(
     };
     let environment = environment.at(sample.root().to_path_buf());
     match review::review(request, &environment, product_and_talk()).await? {
-        Finished::Reviewed { interrupt: Some(interrupt), .. } => Ok(exit::of_interrupt(interrupt)),
+        Finished::Reviewed {
+            interrupt: Some(interrupt),
+            ..
+        } => Ok(exit::of_interrupt(interrupt)),
         // The sample is meant to have findings: showing them is success.
         Finished::Planned | Finished::Reviewed { .. } => Ok(EXIT_OK),
     }
@@ -220,10 +253,18 @@ async fn run_ref_check(
     global: &Global,
     environment: &Environment,
 ) -> Result<u8, AppError> {
-    let format = if args.json { ref_check::Format::Json } else { ref_check::Format::Text };
+    let format = if args.json {
+        ref_check::Format::Json
+    } else {
+        ref_check::Format::Text
+    };
     let outcome = ref_check::run_on_disk(args.root.as_deref(), format, environment).await?;
     if args.json || !outcome.report.is_ok() || !global.quiet {
         write_product(&outcome.text)?;
     }
-    Ok(if outcome.report.is_ok() { EXIT_OK } else { EXIT_REQUEST_CHANGES })
+    Ok(if outcome.report.is_ok() {
+        EXIT_OK
+    } else {
+        EXIT_REQUEST_CHANGES
+    })
 }

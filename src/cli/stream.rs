@@ -72,8 +72,11 @@ pub(super) fn talk(text: &str) {
 
 /// `error: …` with an optional next step, coloured where stderr can show it.
 pub(super) fn error(streams: Streams, message: &str, hint: Option<&str>) {
-    let (red, blue, reset) =
-        if streams.stderr_colour { ("\x1b[1;31m", "\x1b[1;34m", "\x1b[0m") } else { ("", "", "") };
+    let (red, blue, reset) = if streams.stderr_colour {
+        ("\x1b[1;31m", "\x1b[1;34m", "\x1b[0m")
+    } else {
+        ("", "", "")
+    };
     talk(&format!("{red}error{reset}: {message}"));
     if let Some(hint) = hint.filter(|hint| !hint.is_empty()) {
         talk(&format!(" {blue}next{reset}: {hint}"));

@@ -16,6 +16,7 @@ mod scratch;
 mod snapshot;
 mod work_tree;
 
+pub use crate::process::{ProcessError, ToolError};
 pub use command::HostEnv;
 pub use diff::RawDiff;
 pub use error::GitError;

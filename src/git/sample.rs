@@ -15,7 +15,10 @@ pub fn commit_sample(folder: &Path, message: &str) -> Result<(), GitError> {
 
 fn commit(folder: &Path, message: &str) -> Result<(), git2::Error> {
     let mut options = git2::RepositoryInitOptions::new();
-    options.initial_head("main").no_reinit(true).external_template(false);
+    options
+        .initial_head("main")
+        .no_reinit(true)
+        .external_template(false);
     let repository = git2::Repository::init_opts(folder, &options)?;
     let mut index = repository.index()?;
     index.add_all(["*"], git2::IndexAddOption::DEFAULT, None)?;

@@ -2,8 +2,8 @@
 
 use crate::diff::DiffError;
 use crate::git::GitError;
+use crate::git::{ProcessError, ToolError};
 use crate::port::SourceError;
-use crate::process::{ProcessError, ToolError};
 
 /// An error of the selection, with what to do next.
 pub(super) fn invalid(message: impl Into<String>, hint: impl Into<String>) -> SourceError {

@@ -16,9 +16,15 @@ pub async fn run_on_disk(
     format: Format,
     environment: &Environment,
 ) -> Result<Outcome, AppError> {
-    let folder = root.map_or_else(|| environment.cwd().to_path_buf(), |root| environment.cwd().join(root));
+    let folder = root.map_or_else(
+        || environment.cwd().to_path_buf(),
+        |root| environment.cwd().join(root),
+    );
     let failed = |error: &dyn std::fmt::Display| {
-        AppError::new(format!("{}: {error}", folder.display()), "name a git checkout with --root DIR")
+        AppError::new(
+            format!("{}: {error}", folder.display()),
+            "name a git checkout with --root DIR",
+        )
     };
     let host = environment.variables().collect();
     let repository = Repository::discover(&host, &folder, CancellationToken::new())
@@ -27,7 +33,10 @@ pub async fn run_on_disk(
     if repository.work_tree().is_none() {
         return Err(failed(&"a bare repository has no checkout to check"));
     }
-    let tree = repository.work_tree_view().await.map_err(|error| failed(&error))?;
+    let tree = repository
+        .work_tree_view()
+        .await
+        .map_err(|error| failed(&error))?;
     // An absolute folder is none of the checkout's; only its name inside counts here.
     let setup_folder = environment
         .text(ECR_CONFIG_DIR.name)

@@ -71,7 +71,8 @@ pub(super) async fn load_setup(
         reviewer_model: environment.text(REVIEWER_MODEL.name).map(str::to_owned),
     };
     let agents = request.agents.clone();
-    let built = tokio::task::spawn_blocking(move || build(&choice, tree.as_ref(), &overrides, &agents));
+    let built =
+        tokio::task::spawn_blocking(move || build(&choice, tree.as_ref(), &overrides, &agents));
     let mut setup = built
         .await
         .map_err(|_| AppError::plain("reading the set-up was aborted"))??;
@@ -95,7 +96,8 @@ async fn checkout(
         return local.checkout().await.map_err(super::source_error);
     }
     let host = environment.variables().collect::<HostEnv>();
-    let Ok(repository) = Repository::discover(&host, environment.cwd(), cancel.clone()).await else {
+    let Ok(repository) = Repository::discover(&host, environment.cwd(), cancel.clone()).await
+    else {
         return Ok(None);
     };
     let Some(root) = repository.work_tree().map(Path::to_path_buf) else {
@@ -124,7 +126,11 @@ fn build(
     };
     let loaded = config::load(tree, &location, overrides)
         .map_err(|errors| AppError::plain(errors.render(false).trim_end().to_owned()))?;
-    let mut warnings: Vec<_> = loaded.warnings.iter().map(|warning| warning.render(false)).collect();
+    let mut warnings: Vec<_> = loaded
+        .warnings
+        .iter()
+        .map(|warning| warning.render(false))
+        .collect();
 
     let rules = match (&loaded.setup, &location) {
         (SetupOrigin::Embedded, _) => Vec::new(),
@@ -132,7 +138,10 @@ fn build(
         (SetupOrigin::InRepository(folder), _) => rule_files(tree, folder.as_ref())?,
         (SetupOrigin::Outside(_), _) => Vec::new(),
     };
-    let files: Vec<_> = rules.iter().map(|(name, bytes)| (name.as_str(), bytes.as_ref())).collect();
+    let files: Vec<_> = rules
+        .iter()
+        .map(|(name, bytes)| (name.as_str(), bytes.as_ref()))
+        .collect();
     debug_assert!(files.is_empty());
 
     known_agents(agents, &loaded)?;
@@ -148,7 +157,9 @@ fn build(
                 .max_by(|a, b| a.0.total_cmp(&b.0))
                 .map(|(_, known)| format!("; did you mean `{known}`?"))
                 .unwrap_or_default();
-            warnings.push(format!("warning: checks.rules: there is no rule `{id}`{near}"));
+            warnings.push(format!(
+                "warning: checks.rules: there is no rule `{id}`{near}"
+            ));
         }
     }
     let settings = CheckSettings {
@@ -218,19 +229,28 @@ fn rule_files(
     tree: &dyn Tree,
     folder: Option<&RepoPath>,
 ) -> Result<Vec<(String, Arc<[u8]>)>, AppError> {
-    let unreadable = |error: &dyn std::fmt::Display| AppError::plain(format!("cannot read the set-up's rules: {error}"));
-    let mut path = folder.map(|folder| folder.as_bytes().to_vec()).unwrap_or_default();
+    let unreadable = |error: &dyn std::fmt::Display| {
+        AppError::plain(format!("cannot read the set-up's rules: {error}"))
+    };
+    let mut path = folder
+        .map(|folder| folder.as_bytes().to_vec())
+        .unwrap_or_default();
     if !path.is_empty() {
         path.push(b'/');
     }
     path.extend_from_slice(b"rules");
     let folder = RepoPath::new(&path).map_err(|error| unreadable(&error))?;
     let mut files = Vec::new();
-    for entry in tree.list(Some(&folder)).map_err(|error| unreadable(&error))? {
+    for entry in tree
+        .list(Some(&folder))
+        .map_err(|error| unreadable(&error))?
+    {
         if !matches!(entry.path.extension(), Some(b"yml" | b"yaml")) {
             continue;
         }
-        let content = tree.read(&entry.path, MAX_FILE_BYTES).map_err(|error| unreadable(&error))?;
+        let content = tree
+            .read(&entry.path, MAX_FILE_BYTES)
+            .map_err(|error| unreadable(&error))?;
         if let Some(content) = content {
             files.push((entry.path.to_lossy(), content));
         }
