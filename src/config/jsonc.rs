@@ -1,4 +1,6 @@
 //! Strict JSONC: comments and trailing commas are allowed, nothing else that JSON forbids.
+//!
+//! @ref LLP 0003#strict-reading — what is refused, and why
 
 use std::collections::HashMap;
 use std::ops::Range;

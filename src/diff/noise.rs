@@ -10,6 +10,8 @@
 //! - links and submodules are never filtered for their name or content.
 //!
 //! Filtering hides a file from reviewers only: checks still run on it and the receipt names it.
+//!
+//! @ref LLP 0002#what-an-author-cannot-do — rules come from the base side
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,6 @@
 //! The receipt: what became of every changed file and line.
+//!
+//! @ref LLP 0002#the-receipt — one outcome a file, totals as numstat
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,6 @@
 //! The dispatcher's state machine: events in, actions out, no clock and no task of its own.
+//!
+//! @ref LLP 0004#the-queue — a pure step, timers outside
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;

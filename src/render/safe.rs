@@ -1,4 +1,6 @@
 //! The one gate for text that somebody else wrote.
+//!
+//! @ref LLP 0006#hostile-text — one gate for text of others
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
