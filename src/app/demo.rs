@@ -100,7 +100,8 @@ fn write(root: &Path, content: impl Fn(&Sample) -> String) -> std::io::Result<()
     Ok(())
 }
 
-/// A made-up access key id in AWS's form. Assembled here so that no scanner trips over the source.
+/// A made-up secret key in a payment provider's form. Assembled here so that no scanner trips over
+/// the source.
 fn sample_credential() -> String {
-    ["AK", "IA", "QX7B", "2HTW", "5JR4", "M6ZN"].concat()
+    ["sk", "_live_", "Qx7B2hTw", "5Jr4M6Zn", "9Lk3Vp8s"].concat()
 }
