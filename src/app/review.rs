@@ -16,7 +16,7 @@ use super::runs::RunStore;
 use super::signals::SignalWatch;
 use super::{AppError, Environment};
 use crate::diff::chunk::{ChunkLimits, pack};
-use crate::diff::noise::{NoiseSettings, filter};
+use crate::diff::noise::{FilterReason, NoiseSettings, filter};
 use crate::finding::Policy;
 use crate::git::HostEnv;
 use crate::model::{AgentId, EngineName, Review, SandboxInfo};
@@ -369,14 +369,20 @@ async fn prepare(
             .filter(|at| reasons[*at].is_none())
             .collect();
         let chunks = pack(&diff, &kept, limits);
-        let filtered: BTreeMap<usize, String> = reasons
-            .iter()
-            .enumerate()
-            .filter_map(|(at, reason)| Some((at, reason.as_ref()?.to_string())))
-            .collect();
+        let (mut filtered, mut hidden) = (BTreeMap::new(), BTreeMap::new());
+        for (at, reason) in reasons.iter().enumerate() {
+            match reason {
+                None => {}
+                Some(reason @ FilterReason::TextAsBinary) => {
+                    drop(hidden.insert(at, reason.to_string()))
+                }
+                Some(reason) => drop(filtered.insert(at, reason.to_string())),
+            }
+        }
         let planned = plan(&PlanInput {
             diff,
             filtered,
+            hidden,
             checks,
             agents: Vec::new(),
             chunks: chunks.clone(),

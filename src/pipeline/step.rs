@@ -560,6 +560,7 @@ mod tests {
             run: secs(2_000),
         };
         let passes = plan(&PlanInput {
+            hidden: BTreeMap::new(),
             diff: Arc::clone(&diff),
             filtered: [].into(),
             checks: None,

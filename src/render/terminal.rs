@@ -100,7 +100,10 @@ fn head(page: &mut Page<'_>, review: &Review) {
 fn says_more(review: &Review) -> bool {
     let counted = review.complete
         && !review.coverage.files.is_empty()
-        && review.passes.iter().all(|pass| pass.model_configured.is_none());
+        && review
+            .passes
+            .iter()
+            .all(|pass| pass.model_configured.is_none());
     !counted && !review.summary.trim().is_empty()
 }
 
