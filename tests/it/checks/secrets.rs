@@ -253,10 +253,8 @@ fn private_keys_with_real_content() {
             format!("x\n{key}\ny"),
             key.replace('\n', "\r\n"),
             format!("{{\"private_key\": \"{}\\n\"}}", key.replace('\n', "\\n")),
-            key.lines()
-                .map(|l| format!("    \"{l}\\n\" +\n"))
-                .collect::<String>(),
-            key.lines().map(|l| format!("  {l}\n")).collect::<String>(),
+            format!("    \"{}\\n\"", key.replace('\n', "\\n\" +\n    \"")),
+            format!("  {}", key.replace('\n', "\n  ")),
         ] {
             assert_eq!(kinds(&text), ["private-key"], "{text}");
         }
