@@ -79,6 +79,9 @@ pub(super) fn examine(
     }
     kept.hits
         .sort_by(|a, b| (a.line, &a.rule, a.end_line).cmp(&(b.line, &b.rule, b.end_line)));
+    // One finding a rule and line: a text rule and a structural one may share an id and see the same fault.
+    kept.hits
+        .dedup_by(|b, a| a.line == b.line && a.rule == b.rule);
     examined.hits = kept.hits;
     examined
 }

@@ -22,7 +22,6 @@ pub(super) fn rules() -> impl Iterator<Item = &'static Rule> {
         .chain(hostile::RULES)
         .chain(workflow::RULES)
         .chain(files::RULES)
-        .chain(tls::RULES)
 }
 
 /// Runs every text rule on a file's added lines.

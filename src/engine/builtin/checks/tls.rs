@@ -7,22 +7,10 @@ use regex::bytes::Regex;
 
 use super::added::line_hit;
 use super::path::{holds_commands, is_doc, is_fixture};
-use super::{CheckedFile, Hit, Rule, rule};
-use crate::model::{Category, Severity};
+use super::{CheckedFile, Hit};
 
+/// The structural rules have the same one for calls and their arguments; its entry stands in their table.
 const ID: &str = "tls-verification-off";
-
-/// The table.
-pub(super) static RULES: &[Rule] = &[rule(
-    ID,
-    Severity::Warning,
-    Category::Security,
-    [
-        "Certificate verification is switched off",
-        "Anyone on the path can answer in the server's place: what is downloaded can be replaced and what is sent, read.",
-        "Remove the switch; for a private authority, trust its certificate instead.",
-    ],
-)];
 
 /// In scripts, container files and CI.
 static COMMANDS: LazyLock<Option<Regex>> = LazyLock::new(|| {
