@@ -1,7 +1,7 @@
 //! The precision campaign: runs every rule over real code, each file as if it were newly added.
 //!
 //! `cargo bench --bench precision -- DIR…` prints each hit as `severity rule path:line evidence` (credentials masked) and, at the end,
-//! the lines scanned by language and the hits by rule. Not a measurement of time.
+//! the lines scanned by language, the hits by rule, and the time it took.
 #![allow(clippy::print_stdout, clippy::print_stderr, missing_docs)] // a tool for a person at a terminal
 
 use std::collections::BTreeMap;
@@ -59,6 +59,7 @@ struct Totals {
     rules: BTreeMap<String, u64>,
     bytes: u64,
     spent: Duration,
+    secrets: Duration,
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -86,7 +87,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             runtime.block_on(scan(&package, &mut totals))?;
         }
     }
-    println!("\n{} MB in {:?}", totals.bytes / 1_000_000, totals.spent);
+    println!(
+        "\n{} MB, all rules in {:?}, secrets alone on one thread in {:?}",
+        totals.bytes / 1_000_000,
+        totals.spent,
+        totals.secrets
+    );
     println!("lines {}", totals.lines.values().sum::<u64>());
     for (extension, lines) in totals.lines.iter().filter(|(_, lines)| **lines >= 10_000) {
         println!("lines {extension} {lines}");
@@ -101,6 +107,9 @@ async fn scan(package: &Path, totals: &mut Totals) -> Result<(), Box<dyn std::er
     let mut patch = Vec::new();
     let mut files = Vec::new();
     collect(package, package, &mut patch, &mut files, totals);
+    let start = Instant::now();
+    std::hint::black_box(ecr::detect::secrets(&patch));
+    totals.secrets += start.elapsed();
     let diff = Arc::new(Diff {
         patch: patch.into(),
         files,

@@ -331,6 +331,43 @@ fn fixtures_lower_what_is_reported() {
 }
 
 #[test]
+fn examples_beside_the_code_count_as_fixtures() {
+    let token = one_line(4).swap_remove(0).1;
+    let in_tests =
+        format!("fn f() {{}}\n#[cfg(test)]\nmod tests {{\n    const K: &str = \"{token}\";\n}}\n");
+    for (name, text, expected) in [
+        ("src/a.rs", in_tests.as_str(), "secret-in-fixture:4"),
+        (
+            "src/a.rs",
+            &format!("//! let k = \"{token}\";\n"),
+            "secret-in-fixture:1",
+        ),
+        (
+            "src/a.py",
+            &format!("TEST_TOKEN = '{token}'\n"),
+            "secret-in-fixture:1",
+        ),
+        (
+            "src/a.rs",
+            &format!("const K: &str = \"{token}\";\n#[test]\nfn t() {{}}\n"),
+            "secret-github-token:1",
+        ),
+        (
+            "src/a.py",
+            &format!("LATEST = '{token}'\n"),
+            "secret-github-token:1",
+        ),
+        (
+            "src/a.py",
+            &format!("# token = '{token}'\n"),
+            "secret-github-token:1",
+        ),
+    ] {
+        assert_eq!(check_new(name, text), [expected], "{text}");
+    }
+}
+
+#[test]
 fn hostile_input_takes_linear_time_and_no_panic() {
     let unit = ["AK", "IAQ3EGRZ5TKWMNBV2X/"].concat();
     for piece in [

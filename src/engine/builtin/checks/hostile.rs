@@ -1,7 +1,7 @@
 //! Characters that make code look like something else.
 
 use super::added::{AddedText, line_hit};
-use super::path::{is_code, is_fixture};
+use super::path::{is_code, is_example_line, is_fixture};
 use super::{CheckedFile, Hit, Rule, rule};
 use crate::detect::{HostileKind, hostile};
 use crate::model::{Category, Severity};
@@ -96,6 +96,7 @@ pub(super) fn check(file: &CheckedFile<'_>, added: &AddedText<'_>, report: &mut 
         } else if first.kind == HostileKind::Invisible
             && !in_fixture
             && is_within_code(line, first.range.start)
+            && !is_example_line(file, number, line)
         {
             (INVISIBLE, first)
         } else {
