@@ -61,13 +61,7 @@ pub(super) fn examine(
     checks::check_file(&facts, &mut |hit| kept.take(hit));
     // A symbolic link has a target, not a text.
     if !added.is_empty() && file.new_mode != FileMode::SYMLINK {
-        check_text(
-            file,
-            &added,
-            whole.as_deref(),
-            &mut kept,
-            &mut examined.gaps,
-        );
+        check_text(file, added, whole.as_deref(), &mut kept, &mut examined.gaps);
     }
     for (rule, count) in &kept.counts {
         if *count > MAX_HITS {
@@ -79,6 +73,9 @@ pub(super) fn examine(
     }
     kept.hits
         .sort_by(|a, b| (a.line, &a.rule, a.end_line).cmp(&(b.line, &b.rule, b.end_line)));
+    // One finding a rule and line: a text rule and a structural one may share an id and see the same fault.
+    kept.hits
+        .dedup_by(|b, a| a.line == b.line && a.rule == b.rule);
     examined.hits = kept.hits;
     examined
 }
@@ -105,7 +102,7 @@ impl Kept<'_> {
 
 fn check_text(
     file: &FileDiff,
-    added: &[(u32, &[u8])],
+    added: Vec<(u32, &[u8])>,
     whole: Option<&[u8]>,
     kept: &mut Kept<'_>,
     gaps: &mut Vec<String>,
@@ -114,14 +111,14 @@ fn check_text(
     let joined = (whole.is_none()
         && file.status == ChangeStatus::Added
         && wants_content(&file.path, kept.settings))
-    .then(|| join(added));
+    .then(|| join(&added));
     let checked = CheckedFile {
         path: &file.path,
         status: file.status,
         mode: file.new_mode,
         content: whole.or(joined.as_deref()),
-        added: added.to_vec(),
         added_numbers: added.iter().map(|(number, _)| *number).collect(),
+        added,
     };
     checks::check_text(&checked, &mut |hit| kept.take(hit));
     if let Err(error) = structural::check(&checked, &mut |hit| kept.take(hit)) {

@@ -22,7 +22,6 @@ pub(super) fn rules() -> impl Iterator<Item = &'static Rule> {
         .chain(hostile::RULES)
         .chain(workflow::RULES)
         .chain(files::RULES)
-        .chain(tls::RULES)
 }
 
 /// Runs every text rule on a file's added lines.
@@ -36,7 +35,7 @@ pub(super) fn check_text(file: &CheckedFile<'_>, report: &mut dyn FnMut(Hit)) {
     hostile::check(file, &added, report);
     workflow::check(file, report);
     files::check_text(file, report);
-    tls::check(file, report);
+    tls::check(file, &added, report);
 }
 
 /// Runs the rules about the file itself, whatever is in it.
