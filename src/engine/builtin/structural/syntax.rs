@@ -12,7 +12,7 @@ use super::language::Language;
 pub(super) const MAX_SOURCE: usize = 1024 * 1024;
 
 /// Nodes below this depth are not looked at: nobody writes such code, and machine-made code is not ours to judge.
-const MAX_DEPTH: usize = 500;
+pub(super) const MAX_DEPTH: usize = 500;
 
 /// Why a file was not parsed although its added lines called for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -106,6 +106,27 @@ pub(super) fn walk_all<'t>(tree: &'t Tree, mut see: impl FnMut(&[Node<'t>], Node
             ControlFlow::Continue(())
         },
     );
+}
+
+/// Whether some node lies more than `limit` levels below the root.
+pub(super) fn is_deeper_than(tree: &Tree, limit: usize) -> bool {
+    let mut cursor = tree.walk();
+    let mut depth = 0;
+    loop {
+        if depth > limit {
+            return true;
+        }
+        if cursor.goto_first_child() {
+            depth += 1;
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return false;
+            }
+            depth -= 1;
+        }
+    }
 }
 
 /// Whether any of `node`'s lines is in `rows`.
