@@ -2,7 +2,7 @@
 
 use tree_sitter::Node;
 
-use super::interpolation::{Piece, built, is_harmless};
+use super::interpolation::{Piece, built, is_command_with_data};
 use super::nodes::{arguments, bare, children, contains, field, mentions};
 use super::rules;
 use super::scan::{Found, OPTED_OUT, Site};
@@ -91,12 +91,7 @@ fn shell<'a>(site: &Site<'_, 'a>, command: Node<'a>, found: &mut Found<'a>) {
         });
         starts_shell.then_some(value)
     };
-    let glued = target.and_then(|target| built(site, target)).is_some_and(|pieces| {
-        pieces
-            .iter()
-            .any(|piece| matches!(piece, Piece::Hole(hole) if !is_harmless(site, hole) && !mentions(hole, &["quote", "escape"])))
-    });
-    if glued {
+    if target.is_some_and(|target| is_command_with_data(site, target, &[])) {
         found.push((rules::SHELL, command));
     }
 }
@@ -179,12 +174,12 @@ fn comparison<'a>(site: &Site<'_, 'a>, found: &mut Found<'a>) {
         sides.iter().flatten().filter(|side| wanted(**side)).count()
     };
     if is(&|side| side.kind() == "string_literal") == 1 {
-        let constant = is(&|side| is_constant(site.text(side)));
+        let constant = is(&|side| side.kind() == "null_literal" || is_constant(site.text(side)));
         if constant == 0 {
             found.push((rules::LITERAL_IDENTITY, site.node));
         }
     }
-    if is(&|side| matches!(site.text(side), b"Double.NaN" | b"Float.NaN")) > 0 {
+    if is(&|side| matches!(site.text(side), b"Double.NaN" | b"Float.NaN")) == 1 {
         found.push((rules::NAN_COMPARISON, site.node));
     }
 }

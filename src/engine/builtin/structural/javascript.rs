@@ -2,8 +2,8 @@
 
 use tree_sitter::Node;
 
-use super::interpolation::{Piece, built, is_harmless};
-use super::nodes::{arguments, bare, contains, field, last_segment, mentions};
+use super::interpolation::{glues_data, is_command_with_data};
+use super::nodes::{arguments, bare, contains, field, last_segment, mentions, one_of_two};
 use super::rules;
 use super::scan::{Found, OPTED_OUT, Site};
 use super::sql;
@@ -66,9 +66,9 @@ fn may_report_tls(site: &Site<'_, '_>) -> bool {
 
 fn nan<'a>(site: &Site<'_, 'a>, found: &mut Found<'a>) {
     if matches!(site.field_text("operator"), b"==" | b"===" | b"!=" | b"!==")
-        && ["left", "right"]
-            .iter()
-            .any(|side| matches!(site.field_text(side), b"NaN" | b"Number.NaN"))
+        && one_of_two(
+            ["left", "right"].map(|side| matches!(site.field_text(side), b"NaN" | b"Number.NaN")),
+        )
     {
         found.push((rules::NAN_COMPARISON, site.node));
     }
@@ -97,7 +97,7 @@ fn call<'a>(site: &Site<'_, 'a>, found: &mut Found<'a>) {
             }
         }
         b"eval" if matches!(name, b"eval" | b"window.eval" | b"globalThis.eval") => {
-            if is_foreign(site, first) || is_glued(site, first) {
+            if is_foreign(site, first) || glues_data(site, first) {
                 found.push((rules::CODE, first));
             }
         }
@@ -140,13 +140,7 @@ fn runs_shell(site: &Site<'_, '_>, name: &[u8]) -> bool {
 }
 
 fn shell<'a>(site: &Site<'_, 'a>, command: Node<'a>, found: &mut Found<'a>) {
-    let Some(pieces) = built(site, site.resolve(command)) else {
-        return;
-    };
-    let foreign = pieces.iter().any(|piece| {
-        matches!(piece, Piece::Hole(hole) if !is_harmless(site, hole) && !mentions(hole, OWN_PATHS))
-    });
-    if foreign {
+    if is_command_with_data(site, site.resolve(command), OWN_PATHS) {
         found.push((rules::SHELL, command));
     }
 }
@@ -159,8 +153,6 @@ const OWN_PATHS: &[&str] = &[
     "process.cwd",
     "import.meta",
     "require.resolve",
-    "quote",
-    "escape",
 ];
 
 /// Expressions that come from outside, by the names everybody uses for them.
@@ -188,15 +180,6 @@ fn is_foreign(site: &Site<'_, '_>, node: Node<'_>) -> bool {
     !node.kind().ends_with("function")
         && mentions(site.text(node), SOURCES)
         && !node.kind().eq("string")
-}
-
-/// `eval("a." + b)`: text and data glued together, neither of them a constant.
-fn is_glued(site: &Site<'_, '_>, node: Node<'_>) -> bool {
-    built(site, node).is_some_and(|pieces| {
-        pieces
-            .iter()
-            .any(|piece| matches!(piece, Piece::Hole(hole) if !is_harmless(site, hole)))
-    })
 }
 
 /// `describe.only("…", …)`, `fit("…", …)` in a test file.

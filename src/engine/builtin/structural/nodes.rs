@@ -57,3 +57,8 @@ pub(super) fn mentions(haystack: &[u8], needles: &[&str]) -> bool {
     let head = haystack[..haystack.len().min(400)].to_ascii_lowercase();
     needles.iter().any(|needle| contains(&head, needle))
 }
+
+/// Exactly one of them: what compares NaN with NaN demonstrates the very fact that the rule is about.
+pub(super) fn one_of_two([left, right]: [bool; 2]) -> bool {
+    left != right
+}

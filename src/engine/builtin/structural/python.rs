@@ -2,8 +2,10 @@
 
 use tree_sitter::Node;
 
-use super::interpolation::{Piece, built, is_harmless, is_literal};
-use super::nodes::{arguments, bare, children, contains, field, last_segment, mentions};
+use super::interpolation::{glues_data, is_command_with_data, is_literal};
+use super::nodes::{
+    arguments, bare, children, contains, field, last_segment, mentions, one_of_two,
+};
 use super::rules;
 use super::scan::{Found, OPTED_OUT, Site};
 use super::sql;
@@ -69,7 +71,7 @@ fn call<'a>(site: &Site<'_, 'a>, found: &mut Found<'a>) {
     };
     match name {
         b"eval" | b"exec"
-            if is_foreign(site, first) || (name == b"eval" && glued(site, first).is_some()) =>
+            if is_foreign(site, first) || (name == b"eval" && glues_data(site, first)) =>
         {
             found.push((rules::CODE, first));
         }
@@ -108,21 +110,13 @@ fn call<'a>(site: &Site<'_, 'a>, found: &mut Found<'a>) {
 }
 
 fn shell<'a>(site: &Site<'_, 'a>, command: Node<'a>, found: &mut Found<'a>) {
-    if glued(site, site.resolve(command)).is_some() {
+    if is_command_with_data(site, site.resolve(command), OWN_PATHS) {
         found.push((rules::SHELL, command));
     }
 }
 
-/// Literal text with a foreign value in it.
-fn glued<'a>(site: &Site<'_, 'a>, node: Node<'a>) -> Option<()> {
-    built(site, node)?
-        .iter()
-        .any(|piece| {
-            matches!(piece, Piece::Hole(hole) if !is_harmless(site, hole)
-                && !mentions(hole, &["sys.executable", "__file__", "os.getcwd", "list2cmdline", "quote", "escape"]))
-        })
-        .then_some(())
-}
+/// Where the program itself lives: not somebody else's data.
+const OWN_PATHS: &[&str] = &["sys.executable", "__file__", "os.getcwd", "list2cmdline"];
 
 /// Expressions that come from outside, by the names everybody uses for them.
 const SOURCES: &[&str] = &[
@@ -405,7 +399,7 @@ fn comparison<'a>(site: &Site<'_, 'a>, found: &mut Found<'a>) {
                 | b"float('NaN')"
         )
     };
-    if matches!(operator, b"==" | b"!=") && (is_nan(left) || is_nan(right)) {
+    if matches!(operator, b"==" | b"!=") && one_of_two([is_nan(left), is_nan(right)]) {
         found.push((rules::NAN_COMPARISON, site.node));
     }
 }

@@ -87,8 +87,8 @@ impl<'a> Site<'_, 'a> {
         self.ancestors.last().copied()
     }
 
-    /// Whether an enclosing condition, up to the function, or the name of the function or class around it mentions one of
-    /// `words` (lower case): then the code does what its user asked for.
+    /// Whether an enclosing condition mentions one of `words` (lower case), or the name of what is defined here (a function, a
+    /// class, a variable) says that it is the unsafe variant: then the code does what its user asked for.
     pub(super) fn is_opted_into(&self, words: &[&str]) -> bool {
         for ancestor in self.ancestors.iter().rev() {
             let condition = match ancestor.kind() {
@@ -113,9 +113,15 @@ impl<'a> Site<'_, 'a> {
                     ancestor.kind(),
                     "class_declaration" | "class_definition" | "impl_item"
                 );
-            if named
-                && field(*ancestor, "name").is_some_and(|name| mentions(self.text(name), words))
-            {
+            let bound = match ancestor.kind() {
+                "variable_declarator" | "var_spec" => field(*ancestor, "name"),
+                "assignment" | "assignment_expression" | "short_var_declaration" => {
+                    field(*ancestor, "left")
+                }
+                "let_declaration" => field(*ancestor, "pattern"),
+                _ => field(*ancestor, "name").filter(|_| named),
+            };
+            if bound.is_some_and(|name| mentions(self.text(name), SAYS_SO)) {
                 return true;
             }
         }
@@ -151,6 +157,39 @@ pub(super) const OPTED_OUT: &[&str] = &[
     "host_key",
     "hostkey",
     "reject",
+    "auto_add",
+];
+
+/// Words in the name of a deliberately unsafe variant.
+const SAYS_SO: &[&str] = &[
+    "insecure",
+    "unverified",
+    "noverif",
+    "no_verif",
+    "skipverif",
+    "skip_verif",
+    "skiptls",
+    "skip_tls",
+    "trustall",
+    "trust_all",
+    "acceptall",
+    "accept_all",
+    "unsafe",
+    "danger",
+    "selfsigned",
+    "self_signed",
+    "allowall",
+    "allow_all",
+    "ignorecert",
+    "ignore_cert",
+    "ignoressl",
+    "ignore_ssl",
+    "noop",
+    "anyhost",
+    "setdebug",
+    "set_trace",
+    "settrace",
+    "breakpoint",
 ];
 
 /// Whether the path is that of test code or test data, by the customs of the languages linked in.
