@@ -77,6 +77,7 @@ fn shell_from_data() {
             "import os\n# os.system(f'rm -rf {path}')\n",
             "import os\ns = \"os.system(f'rm -rf {path}')\"\n",
             "import os\nos.system('clear')\n",
+            "import os\nos.system('%s > %s 2>&1' % (command, log))\n",
             "import os\nos.system(command)\n",
             "import os\nBUILD = 'build'\nos.system(f'rm -rf {BUILD}')\n",
             "import os\nbuild = 'build'\nos.system('rm -rf ' + build)\n",

@@ -218,14 +218,10 @@ fn limits() {
     );
     assert!(compile(&deep).is_err());
 
-    let many: String = (0..201)
-        .map(|at| {
-            format!(
-                "---\n{}",
-                NO_CONSOLE.replace("no-console", &format!("r{at}"))
-            )
-        })
+    let many: Vec<String> = (0..201)
+        .map(|at| NO_CONSOLE.replace("no-console", &format!("r{at}")))
         .collect();
+    let many = many.join("---\n");
     assert!(only_error(&many).problem.contains("201 rules"));
 
     let files: Vec<(String, String)> = (0..101)

@@ -196,7 +196,7 @@ fn scope_of(ancestors: &[Node<'_>], node: Node<'_>) -> usize {
 }
 
 /// The names that `node` itself binds, each with the expression where it is known.
-fn bound_by<'t>(node: Node<'t>) -> Vec<(Node<'t>, Option<Node<'t>>)> {
+fn bound_by(node: Node<'_>) -> Vec<(Node<'_>, Option<Node<'_>>)> {
     let pair = |name: &str, value: &str| {
         field(node, name)
             .map(|bound| (bound, field(node, value)))

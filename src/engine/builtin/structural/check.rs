@@ -41,7 +41,7 @@ pub fn check(file: &CheckedFile<'_>, sink: &mut dyn FnMut(Hit)) -> Result<(), Un
         };
         match language {
             Language::JavaScript | Language::TypeScript | Language::Tsx => {
-                javascript::check(&site, &mut found)
+                javascript::check(&site, &mut found);
             }
             Language::Python => python::check(&site, &mut found),
             Language::Go => go::check(&site, &mut found),

@@ -75,7 +75,7 @@ fn call<'a>(site: &Site<'_, 'a>, found: &mut Found<'a>) {
     }
     match last {
         b"Command" | b"CommandContext" if name.starts_with(b"exec.") => {
-            shell(site, &arguments, found)
+            shell(site, &arguments, found);
         }
         b"Query" | b"QueryRow" | b"Exec" | b"QueryContext" | b"QueryRowContext"
         | b"ExecContext" | b"Raw" | b"Prepare" | b"Get" | b"Select" | b"Queryx" | b"MustExec" => {

@@ -196,7 +196,7 @@ impl<'a> Flattened<'a> {
         };
         let triple = text[open..].starts_with(b"\"\"\"") || text[open..].starts_with(b"'''");
         let width = if triple { 3 } else { 1 };
-        let close = text.iter().rposition(|b| is_quote(b)).unwrap_or(open);
+        let close = text.iter().rposition(is_quote).unwrap_or(open);
         let from = node.start_byte() + open + width;
         let to = node.start_byte() + (close + 1).saturating_sub(width);
         (from, to.max(from))
@@ -233,7 +233,9 @@ impl<'a> Flattened<'a> {
                 Piece::Text(text) => {
                     let mut expanded = Vec::new();
                     expand(text, &mut expanded);
-                    expanded.into_iter().for_each(|piece| self.push(piece));
+                    for piece in expanded {
+                        self.push(piece);
+                    }
                 }
                 Piece::Hole(_) => self.push(piece),
             }
@@ -277,7 +279,7 @@ impl<'a> Flattened<'a> {
         };
         let values: Vec<&[u8]> = values.iter().map(|value| self.text(*value)).collect();
         self.add_expanded(*template, level, |text, out| {
-            expand_printf(text, &values, out)
+            expand_printf(text, &values, out);
         });
         true
     }
@@ -353,7 +355,7 @@ impl<'a> Flattened<'a> {
             }
         }
         self.add_expanded(template, level, |text, out| {
-            expand_braces(text, &values, out)
+            expand_braces(text, &values, out);
         });
         true
     }

@@ -42,27 +42,27 @@ fn call<'a>(site: &Site<'_, 'a>, found: &mut Found<'a>) {
         | b"queryForObject"
         | b"queryForList"
         | b"rawQuery"
-        | b"execSQL" => {
-            if sql::pastes_value(site, site.resolve(first)) {
-                found.push((rules::SQL, first));
-            }
+        | b"execSQL"
+            if sql::pastes_value(site, site.resolve(first)) =>
+        {
+            found.push((rules::SQL, first));
         }
         b"exec" if is_runtime(site) => shell(site, first, found),
-        b"setConfig" if arguments.len() == 2 => {
-            if site.text(arguments[0]) == b"\"StrictHostKeyChecking\""
+        b"setConfig"
+            if arguments.len() == 2
+                && site.text(arguments[0]) == b"\"StrictHostKeyChecking\""
                 && site.text(arguments[1]) == b"\"no\""
-                && !site.is_opted_into(OPTED_OUT)
-            {
-                found.push((rules::SSH_HOST_KEY, site.node));
-            }
+                && !site.is_opted_into(OPTED_OUT) =>
+        {
+            found.push((rules::SSH_HOST_KEY, site.node));
         }
         b"setHostnameVerifier"
         | b"setDefaultHostnameVerifier"
         | b"hostnameVerifier"
-        | b"setSSLHostnameVerifier" => {
-            if always_true(site, first) && !site.is_opted_into(OPTED_OUT) {
-                found.push((rules::TLS, site.node));
-            }
+        | b"setSSLHostnameVerifier"
+            if always_true(site, first) && !site.is_opted_into(OPTED_OUT) =>
+        {
+            found.push((rules::TLS, site.node));
         }
         _ => {}
     }

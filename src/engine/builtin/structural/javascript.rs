@@ -91,23 +91,24 @@ fn call<'a>(site: &Site<'_, 'a>, found: &mut Found<'a>) {
     match last {
         b"exec" | b"execSync" if runs_shell(site, name) => shell(site, first, found),
         b"query" | b"execute" | b"raw" | b"prepare" | b"exec" | b"run" | b"all" | b"get"
-        | b"$queryRawUnsafe" | b"$executeRawUnsafe" => {
-            if sql::pastes_value(site, site.resolve(first)) {
-                found.push((rules::SQL, first));
-            }
+        | b"$queryRawUnsafe" | b"$executeRawUnsafe"
+            if sql::pastes_value(site, site.resolve(first)) =>
+        {
+            found.push((rules::SQL, first));
         }
-        b"eval" if matches!(name, b"eval" | b"window.eval" | b"globalThis.eval") => {
-            if is_foreign(site, first) || glues_data(site, first) {
-                found.push((rules::CODE, first));
-            }
+        b"eval"
+            if matches!(name, b"eval" | b"window.eval" | b"globalThis.eval")
+                && (is_foreign(site, first) || glues_data(site, first)) =>
+        {
+            found.push((rules::CODE, first));
         }
         b"runInThisContext" | b"runInNewContext" | b"runInContext" if is_foreign(site, first) => {
             found.push((rules::CODE, first));
         }
-        b"unserialize" if site.scan.mentions("node-serialize") => {
-            if !first.kind().contains("string") {
-                found.push((rules::DESERIALISATION, site.node));
-            }
+        b"unserialize"
+            if site.scan.mentions("node-serialize") && !first.kind().contains("string") =>
+        {
+            found.push((rules::DESERIALISATION, site.node));
         }
         _ => {}
     }

@@ -241,7 +241,7 @@ fn deserialise<'a>(
     }
 }
 
-/// The old loaders that build any object, or none named at all. `yaml` must be PyYAML and not an instance of another parser.
+/// The old loaders that build any object, or none named at all. `yaml` must be `PyYAML` and not an instance of another parser.
 fn is_unsafe_yaml(site: &Site<'_, '_>, arguments: &[Node<'_>]) -> bool {
     if !site.scan.mentions("import yaml")
         || site.scan.mentions("ruamel")

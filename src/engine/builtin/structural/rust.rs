@@ -49,14 +49,14 @@ fn call<'a>(site: &Site<'_, 'a>, found: &mut Found<'a>) {
             found.push((rules::TLS, first));
         }
         b"arg" if receiver.is_some_and(|receiver| follows_shell_flag(site, receiver)) => {
-            shell(site, first, found)
+            shell(site, first, found);
         }
         b"query" | b"query_as" | b"query_scalar" | b"sql_query" | b"execute" | b"batch_execute"
         | b"execute_batch" | b"prepare" | b"query_row" | b"query_one" | b"query_opt"
-        | b"simple_query" => {
-            if sql::pastes_value(site, resolved(site, first)) {
-                found.push((rules::SQL, first));
-            }
+        | b"simple_query"
+            if sql::pastes_value(site, resolved(site, first)) =>
+        {
+            found.push((rules::SQL, first));
         }
         _ => {}
     }

@@ -94,11 +94,13 @@ impl<'a> Site<'_, 'a> {
             let condition = match ancestor.kind() {
                 "if_statement" | "if_expression" | "elif_clause" | "ternary_expression"
                 | "while_statement" => field(*ancestor, "condition"),
-                "match_expression"
-                | "switch_expression"
-                | "switch_statement"
-                | "expression_switch_statement" => {
-                    field(*ancestor, "value").or_else(|| field(*ancestor, "condition"))
+                "match_expression" => field(*ancestor, "value"),
+                "switch_expression" | "switch_statement" => {
+                    field(*ancestor, "condition").or_else(|| field(*ancestor, "value"))
+                }
+                // `switch mode := options["sslmode"]; mode {`
+                "expression_switch_statement" => {
+                    field(*ancestor, "initializer").or_else(|| field(*ancestor, "value"))
                 }
                 // Python's `a if b else c` names no fields.
                 "conditional_expression" => children(*ancestor, 3).get(1).copied(),
@@ -185,6 +187,8 @@ const SAYS_SO: &[&str] = &[
     "ignoressl",
     "ignore_ssl",
     "noop",
+    "local",
+    "loopback",
     "anyhost",
     "setdebug",
     "set_trace",
@@ -214,7 +218,9 @@ fn is_test_path(path: &RepoPath) -> bool {
                 | "cypress"
                 | "integration_tests"
                 | "unittests"
-        ) || folder.ends_with("-test")
+                | "functional"
+        ) || folder.contains("bench")
+            || folder.ends_with("-test")
             || folder.ends_with("-tests")
             || folder.ends_with("_test")
             || folder.ends_with("_tests")
@@ -228,7 +234,8 @@ fn is_test_path(path: &RepoPath) -> bool {
         || name.contains(".test.")
         || name.contains(".spec.")
         || name.contains(".cy.")
-        || (name.ends_with(".java") && (stem.ends_with("test") || stem.ends_with("tests")))
+        || (name.strip_suffix(".java").is_some()
+            && (stem.ends_with("test") || stem.ends_with("tests")))
 }
 
 fn is_fixture_path(path: &RepoPath) -> bool {
