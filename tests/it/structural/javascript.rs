@@ -125,6 +125,7 @@ fn code_from_data() {
             "window.eval(location.hash.slice(1));\n",
         ],
         &[
+            "eval('(' + KEY + ')');\n",
             "// eval('config.' + key)\n",
             "const s = \"eval('config.' + key)\";\n",
             "eval('1 + 1');\n",

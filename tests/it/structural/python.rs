@@ -117,6 +117,8 @@ fn sql_from_data() {
             "cursor.execute('SELECT * FROM users WHERE id = %d' % user_id)\n",
             "cursor.execute(f'SELECT * FROM users WHERE id = {int(user_id)}')\n",
             "cursor.execute(f'SELECT * FROM users WHERE kind = {KIND}')\n",
+            "cursor.execute('UPDATE %s SET %s = %s' % (table, column, value))\n",
+            "cursor.execute(f'DELETE FROM log WHERE age > {days}')\n",
             "cursor.execute(f'SELECT * FROM users WHERE {condition}')\n",
             "cursor.execute(f\"SELECT * FROM users WHERE name = {quote(name)}\")\n",
             "executor.execute(f'Select the value = {value}')\nx = 1\n",
