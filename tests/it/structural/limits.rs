@@ -249,3 +249,63 @@ fn random_bytes_never_panic() {
         }
     }
 }
+
+/// Many places that each call for a look at the whole file or at everything around them.
+#[test]
+fn many_candidates_in_one_file_end_soon() {
+    let repeated = |head: &str, unit: &str, tail: &str| {
+        let times = 200_000 / unit.len();
+        format!("{head}{}{tail}", format!("{unit}\n").repeat(times))
+    };
+    let cases = [
+        ("a.js", repeated("child_process;\n", "exec(`a ${b}`);", "")),
+        (
+            "a.js",
+            repeated("debugger;\n", "x.rejectUnauthorized = false;", ""),
+        ),
+        (
+            "a.js",
+            format!(
+                "debugger;{}{}",
+                "if (tls) {\n".repeat(400),
+                "x.rejectUnauthorized = false;\n".repeat(5_000)
+            ),
+        ),
+        ("a.js", format!("debugger;a{}", ".exec(b)\n".repeat(20_000))),
+        (
+            "a.js",
+            format!(
+                "x.query(`SELECT 1 FROM t WHERE a = '{}`);\n",
+                "${a}".repeat(40_000)
+            ),
+        ),
+        (
+            "a.test.js",
+            format!(
+                "{}{}",
+                "var a = 1;\n".repeat(10_000),
+                "fit('x', a);\n".repeat(10_000)
+            ),
+        ),
+        ("a.py", repeated("import yaml\n", "yaml.load(x)", "")),
+        (
+            "a.py",
+            format!(
+                "def f(a=[]):\n{}",
+                "  def f(a=[]): a.append(1)\n".repeat(8_000)
+            ),
+        ),
+        ("a.rs", repeated("", "fn f() { dbg!(1); }", "")),
+        (
+            "A.java",
+            format!(
+                "class A {{ Object o = x{}; boolean b = o == \"x\"; }}",
+                ".exec(y)\n".repeat(20_000)
+            ),
+        ),
+    ];
+    for (path, source) in cases {
+        let (hits, _) = check_new(path, source.as_bytes());
+        assert!(hits.len() <= 100, "{path}: {}", hits.len());
+    }
+}

@@ -11,6 +11,8 @@ use super::syntax::walk_all;
 #[derive(Debug, Default)]
 pub(super) struct Bindings<'t> {
     by_scope: HashMap<(usize, &'t [u8]), Binding<'t>>,
+    /// All names, whatever they are bound in.
+    names: HashSet<&'t [u8]>,
     /// Names declared with a type that holds numbers only.
     numbers: HashSet<(usize, &'t [u8])>,
 }
@@ -35,6 +37,7 @@ impl<'t> Bindings<'t> {
             }
             for (name, value) in bound_by(node) {
                 if matches!(name.kind(), "identifier" | "type_identifier") {
+                    all.names.insert(text(source, name));
                     let scope = scope_of(ancestors, node);
                     let entry = all
                         .by_scope
@@ -67,7 +70,7 @@ impl<'t> Bindings<'t> {
 
     /// Whether the file binds `name` anywhere, as a function too.
     pub(super) fn binds(&self, name: &[u8]) -> bool {
-        self.by_scope.keys().any(|(_, bound)| *bound == name)
+        self.names.contains(name)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
 use tree_sitter::Node;
 
@@ -17,6 +18,9 @@ use super::{bash, go, java, javascript, python, rust};
 /// Hits of one rule in one file; a file with more is machine-made or hostile.
 pub(super) const MAX_HITS: usize = 50;
 
+/// Time for the rules on one parsed file, which takes milliseconds where nobody makes it take longer.
+pub(super) const MAX_TIME: Duration = Duration::from_secs(1);
+
 /// Reports what the built-in rules find in the added lines of `file`. Returns why a file that called for a parse was not
 /// parsed; `Ok` otherwise, also for files in other languages and for patches without a tree (`content` is `None`).
 pub fn check(file: &CheckedFile<'_>, sink: &mut dyn FnMut(Hit)) -> Result<(), Unparsed> {
@@ -31,6 +35,8 @@ pub fn check(file: &CheckedFile<'_>, sink: &mut dyn FnMut(Hit)) -> Result<(), Un
     }
     let tree = syntax::parse(language, content)?;
     let scan = Scan::new(language, content, file.path, &tree);
+    let deadline = Instant::now() + MAX_TIME;
+    let mut outcome = Ok(());
     let mut found: Found<'_> = Vec::new();
     let mut hits: HashMap<&'static str, usize> = HashMap::new();
     syntax::walk(&tree, &file.added_numbers, |ancestors, node| {
@@ -59,9 +65,14 @@ pub fn check(file: &CheckedFile<'_>, sink: &mut dyn FnMut(Hit)) -> Result<(), Un
                 sink(hit);
             }
         }
-        ControlFlow::Continue(())
+        // Rules look at a bounded number of nodes around each; hostile input can still make that many.
+        if Instant::now() < deadline {
+            return ControlFlow::Continue(());
+        }
+        outcome = Err(Unparsed::TooContorted);
+        ControlFlow::Break(())
     });
-    Ok(())
+    outcome
 }
 
 /// The hit for `node`, at its first line that was added; `None` where none of its lines was, or the line is machine-made.

@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::interpolation::is_command_with_data;
-use super::nodes::{arguments, bare, children, contains, field, last_segment, one_of_two};
+use super::nodes::{MAX_CALLEE, arguments, bare, children, field, last_segment, one_of_two};
 use super::rules;
 use super::scan::{Found, OPTED_OUT, Site};
 use super::sql;
@@ -58,7 +58,7 @@ fn nan<'a>(site: &Site<'_, 'a>, found: &mut Found<'a>) {
 
 fn call<'a>(site: &Site<'_, 'a>, found: &mut Found<'a>) {
     let name = site.field_text("function");
-    if name.len() > 200 {
+    if name.len() > MAX_CALLEE {
         return;
     }
     let last = last_segment(name);
@@ -139,7 +139,7 @@ fn focused<'a>(site: &Site<'_, 'a>, name: &[u8], arguments: &[Node<'a>], found: 
             | b"FDescribeTable"
     );
     if marker
-        && contains(site.scan.source, "onsi/ginkgo")
+        && site.scan.mentions("onsi/ginkgo")
         && arguments
             .first()
             .is_some_and(|text| !matches!(text.kind(), "func_literal"))

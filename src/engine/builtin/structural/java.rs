@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::interpolation::{Piece, built, is_command_with_data};
-use super::nodes::{arguments, bare, children, contains, field, mentions};
+use super::nodes::{MAX_CALLEE, arguments, bare, children, contains, field, mentions};
 use super::rules;
 use super::scan::{Found, OPTED_OUT, Site};
 use super::sql;
@@ -70,6 +70,9 @@ fn call<'a>(site: &Site<'_, 'a>, found: &mut Found<'a>) {
 
 fn is_runtime(site: &Site<'_, '_>) -> bool {
     let object = site.field_text("object");
+    if object.len() > MAX_CALLEE {
+        return false;
+    }
     contains(object, "getRuntime()") || mentions(object, &["runtime"])
 }
 

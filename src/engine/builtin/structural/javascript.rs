@@ -3,7 +3,9 @@
 use tree_sitter::Node;
 
 use super::interpolation::{glues_data, is_command_with_data};
-use super::nodes::{arguments, bare, contains, field, last_segment, mentions, one_of_two};
+use super::nodes::{
+    MAX_CALLEE, arguments, bare, contains, field, last_segment, mentions, one_of_two,
+};
 use super::rules;
 use super::scan::{Found, OPTED_OUT, Site};
 use super::sql;
@@ -80,6 +82,9 @@ fn call<'a>(site: &Site<'_, 'a>, found: &mut Found<'a>) {
     };
     let arguments = arguments(site.node);
     let name = site.text(callee);
+    if name.len() > MAX_CALLEE {
+        return;
+    }
     let last = last_segment(name);
     if site.scan.in_tests {
         focused(site, name, &arguments, found);

@@ -2,6 +2,9 @@
 
 use tree_sitter::Node;
 
+/// Bytes of a called name; what is longer is a chain of calls, whose links are looked at one by one.
+pub(super) const MAX_CALLEE: usize = 200;
+
 /// The verbatim text of `node`.
 pub(super) fn text<'a>(source: &'a [u8], node: Node<'_>) -> &'a [u8] {
     source.get(node.byte_range()).unwrap_or_default()

@@ -4,7 +4,7 @@ use tree_sitter::Node;
 
 use super::interpolation::{glues_data, is_command_with_data, is_literal};
 use super::nodes::{
-    arguments, bare, children, contains, field, last_segment, mentions, one_of_two,
+    MAX_CALLEE, arguments, bare, children, contains, field, last_segment, mentions, one_of_two,
 };
 use super::rules;
 use super::scan::{Found, OPTED_OUT, Site};
@@ -37,7 +37,7 @@ fn keyword_value<'a>(arguments: &[Node<'a>], site: &Site<'_, 'a>, name: &[u8]) -
 
 fn call<'a>(site: &Site<'_, 'a>, found: &mut Found<'a>) {
     let name = site.field_text("function");
-    if name.len() > 200 {
+    if name.len() > MAX_CALLEE {
         return;
     }
     let last = last_segment(name);

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use ast_grep_config::{
     GlobalRules, RuleCollection, RuleConfig, SerializableRuleConfig, Severity as AstGrepSeverity,
@@ -19,7 +19,7 @@ use ast_grep_core::matcher::{Matcher, MatcherExt};
 use ast_grep_core::tree_sitter::StrDoc;
 
 use super::super::{CheckedFile, Hit};
-use super::check::{MAX_HITS, hit};
+use super::check::{MAX_HITS, MAX_TIME, hit};
 use super::dialect::Dialect;
 use super::language::Language;
 use super::rules::RULES;
@@ -34,8 +34,6 @@ const MAX_FILES: usize = 100;
 const MAX_RULES: usize = 200;
 /// Levels of syntax in one pattern: ast-grep matches by recursion.
 const MAX_PATTERN_DEPTH: usize = 100;
-/// Time for all rules on one file.
-const MAX_TIME: Duration = Duration::from_secs(1);
 
 /// The documented entry of a repository rule.
 #[derive(Debug, Clone, PartialEq, Eq)]

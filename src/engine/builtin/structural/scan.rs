@@ -1,12 +1,13 @@
 //! What a language's rules see while its tree is walked.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
 
 use tree_sitter::{Node, Tree};
 
 use super::bindings::{Bindings, is_function};
 use super::language::Language;
-use super::nodes::{children, field, last_segment, mentions, text};
+use super::nodes::{children, contains, field, last_segment, mentions, text};
 use crate::model::RepoPath;
 
 /// One parsed file.
@@ -21,6 +22,7 @@ pub(super) struct Scan<'a> {
     pub(super) is_fixture: bool,
     tree: &'a Tree,
     bindings: OnceCell<Bindings<'a>>,
+    mentioned: RefCell<HashMap<&'static str, bool>>,
 }
 
 /// One node of it, with its ancestors (outermost first).
@@ -49,6 +51,7 @@ impl<'a> Scan<'a> {
             is_fixture: is_fixture_path(path),
             tree,
             bindings: OnceCell::new(),
+            mentioned: RefCell::default(),
         }
     }
 
@@ -57,8 +60,13 @@ impl<'a> Scan<'a> {
             .get_or_init(|| Bindings::collect(self.tree, self.source))
     }
 
-    pub(super) fn mentions(&self, word: &str) -> bool {
-        super::nodes::contains(self.source, word)
+    /// Whether the file holds `word` anywhere; looked up once.
+    pub(super) fn mentions(&self, word: &'static str) -> bool {
+        *self
+            .mentioned
+            .borrow_mut()
+            .entry(word)
+            .or_insert_with(|| contains(self.source, word))
     }
 }
 
