@@ -206,7 +206,10 @@ fn assignment<'a>(site: &Site<'_, 'a>, found: &mut Found<'a>) {
     let right = site.field_text("right");
     let left = site.text(left);
     let off = match last_segment(left) {
-        b"verify_mode" => is_cert_none(site, field(site.node, "right")),
+        // On `self` it is the starting value of a class that is configured later.
+        b"verify_mode" => {
+            !left.starts_with(b"self.v") && is_cert_none(site, field(site.node, "right"))
+        }
         b"_create_default_https_context" => right == b"ssl._create_unverified_context",
         b"verify" => {
             right == b"False" && site.scan.mentions("requests") && contains(left, "session")
@@ -300,7 +303,9 @@ fn breakpoint<'a>(site: &Site<'_, 'a>, name: &[u8], found: &mut Found<'a>) {
     let statement = site
         .parent()
         .is_some_and(|parent| parent.kind() == "expression_statement");
+    let is_debugger = mentions(site.scan.path.file_name(), &["pdb", "debug"]);
     if stops
+        && !is_debugger
         && statement
         && !site.is_opted_into(&[
             "debug",
@@ -352,6 +357,8 @@ fn except_or<'a>(site: &Site<'_, 'a>, found: &mut Found<'a>) {
         && field(caught, "operator").is_some_and(|operator| site.text(operator) == b"or")
         && is_class(field(caught, "left"))
         && is_class(field(caught, "right"))
+        && field(caught, "left").map(|left| site.text(left))
+            != field(caught, "right").map(|right| site.text(right))
     {
         found.push((rules::EXCEPT_OR, caught));
     }
@@ -437,6 +444,9 @@ fn mutated_default<'a>(site: &Site<'_, 'a>, found: &mut Found<'a>) {
         return;
     };
     let name = site.field_text("name");
+    if name.starts_with(b"_") || mentions(name, &["cache", "memo"]) {
+        return; // kept from call to call on purpose
+    }
     let mut changed = false;
     let mut cursor = body.walk();
     // Bounded: a longer body is not looked through to its end.

@@ -201,7 +201,7 @@ const SAYS_SO: &[&str] = &[
     "setdebug",
     "set_trace",
     "settrace",
-    "breakpoint",
+    "break",
 ];
 
 /// Whether the path is that of test code or test data, by the customs of the languages linked in.
