@@ -159,22 +159,18 @@ const NESTS: [(&str, &str); 35] = [
 ];
 
 /// The outcome is the parser's business; that there is one, without a crash and without a hang, is ours.
-fn survives(path: &str, trigger: &str, (open, close): (&str, &str), depth: usize) {
-    for source in [
-        format!("{trigger}{}", open.repeat(depth)),
-        format!("{trigger}{}x{}\n", open.repeat(depth), close.repeat(depth)),
-        format!("{trigger}{}", format!("{open}\n").repeat(depth)),
-    ] {
-        let (hits, _) = check_new(path, source.as_bytes());
-        assert!(hits.len() <= 200);
-    }
+fn survives(path: &str, source: &str) {
+    let (hits, _) = check_new(path, source.as_bytes());
+    assert!(hits.len() <= 200);
 }
 
 #[test]
 fn deeply_nested_brackets_do_not_overflow() {
     for (path, trigger) in TRIGGERS {
-        for nest in &NESTS[..3] {
-            survives(path, trigger, *nest, 100_000);
+        for (open, close) in &NESTS[..3] {
+            let (open, close) = (open.repeat(100_000), close.repeat(100_000));
+            survives(path, &format!("{trigger}{open}"));
+            survives(path, &format!("{trigger}{open}x{close}\n"));
         }
     }
 }
@@ -182,8 +178,12 @@ fn deeply_nested_brackets_do_not_overflow() {
 #[test]
 fn nesting_of_every_kind_is_survived() {
     for (path, trigger) in TRIGGERS {
-        for nest in NESTS {
-            survives(path, trigger, nest, 400);
+        for (open, close) in NESTS {
+            let lines = format!("{open}\n").repeat(400);
+            let (open, close) = (open.repeat(400), close.repeat(400));
+            survives(path, &format!("{trigger}{open}"));
+            survives(path, &format!("{trigger}{open}x{close}\n"));
+            survives(path, &format!("{trigger}{lines}"));
         }
     }
 }
@@ -254,7 +254,7 @@ fn random_bytes_never_panic() {
 #[test]
 fn many_candidates_in_one_file_end_soon() {
     let repeated = |head: &str, unit: &str, tail: &str| {
-        let times = 200_000 / unit.len();
+        let times = 100_000 / unit.len();
         format!("{head}{}{tail}", format!("{unit}\n").repeat(times))
     };
     let cases = [
@@ -271,12 +271,12 @@ fn many_candidates_in_one_file_end_soon() {
                 "x.rejectUnauthorized = false;\n".repeat(5_000)
             ),
         ),
-        ("a.js", format!("debugger;a{}", ".exec(b)\n".repeat(20_000))),
+        ("a.js", format!("debugger;a{}", ".exec(b)\n".repeat(8_000))),
         (
             "a.js",
             format!(
                 "x.query(`SELECT 1 FROM t WHERE a = '{}`);\n",
-                "${a}".repeat(40_000)
+                "${a}".repeat(10_000)
             ),
         ),
         (
@@ -300,7 +300,7 @@ fn many_candidates_in_one_file_end_soon() {
             "A.java",
             format!(
                 "class A {{ Object o = x{}; boolean b = o == \"x\"; }}",
-                ".exec(y)\n".repeat(20_000)
+                ".exec(y)\n".repeat(8_000)
             ),
         ),
     ];
