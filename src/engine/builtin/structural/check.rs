@@ -19,7 +19,7 @@ use super::{bash, go, java, javascript, python, rules, rust};
 pub(super) const MAX_HITS: usize = 50;
 
 /// Time for the rules on one parsed file, which takes milliseconds where nobody makes it take longer.
-pub(super) const MAX_TIME: Duration = Duration::from_secs(1);
+pub(super) const MAX_TIME: Duration = Duration::from_secs(2);
 
 /// Reports what the built-in rules find in the added lines of `file`. Returns why a file that called for a parse was not
 /// parsed; `Ok` otherwise, also for files in other languages and for patches without a tree (`content` is `None`).
