@@ -255,6 +255,7 @@ fn mutated_default_argument() {
             "s = 'def f(x, seen=[]): seen.append(x)'\n",
             "def f(x, seen=[]):\n    other.append(seen)\n",
             "def f(x, _cache={}):\n    _cache[x] = 1\n    return _cache\n",
+            "def f(x, headers={}):\n    headers.pop(x, None)\n    return headers\n",
             "def f(x, memo={}):\n    memo[x] = 1\n",
             "f(x, seen=[])\nseen.append(x)\n",
         ],
