@@ -1,8 +1,9 @@
 //! Merge conflict markers.
 
 use super::added::AddedText;
+use super::all::rule;
 use super::path::is_fixture;
-use super::{CheckedFile, Hit, Rule, rule};
+use crate::engine::builtin::{CheckedFile, Hit, Rule};
 use crate::model::{Category, Severity};
 
 const IN_CODE: &str = "merge-conflict";

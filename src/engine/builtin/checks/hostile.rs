@@ -1,9 +1,10 @@
 //! Characters that make code look like something else.
 
 use super::added::{AddedText, line_hit};
+use super::all::rule;
 use super::path::{is_code, is_example_line, is_fixture};
-use super::{CheckedFile, Hit, Rule, rule};
 use crate::detect::{HostileKind, hostile};
+use crate::engine::builtin::{CheckedFile, Hit, Rule};
 use crate::model::{Category, Severity};
 
 const OVERRIDE: &str = "bidi-override";

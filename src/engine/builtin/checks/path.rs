@@ -1,6 +1,6 @@
 //! What a path says about a file.
 
-use super::CheckedFile;
+use crate::engine::builtin::CheckedFile;
 use crate::model::RepoPath;
 
 /// Words that, as a part of a folder or file name, mark tests, examples and documentation.

@@ -5,9 +5,10 @@
 //! is only a warning elsewhere is not reported.
 
 use super::added::AddedText;
+use super::all::rule;
 use super::path::{is_example_line, is_fixture};
-use super::{CheckedFile, Hit, Rule, rule};
 use crate::detect::{SecretKind as K, secrets};
+use crate::engine::builtin::{CheckedFile, Hit, Rule};
 use crate::model::{Category, Severity};
 
 const IN_FIXTURE: &str = "secret-in-fixture";

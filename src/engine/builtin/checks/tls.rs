@@ -7,7 +7,7 @@ use regex::bytes::Regex;
 
 use super::added::{AddedText, line_hit};
 use super::path::{holds_commands, is_doc, is_fixture};
-use super::{CheckedFile, Hit};
+use crate::engine::builtin::{CheckedFile, Hit};
 
 /// The structural rules have the same one for calls and their arguments; its entry stands in their table.
 const ID: &str = "tls-verification-off";
