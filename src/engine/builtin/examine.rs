@@ -1,6 +1,6 @@
 //! One changed file: what of it the rules see, and what they find.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::checks::{self, FileFacts, LARGE_BINARY};
@@ -36,7 +36,7 @@ pub(super) fn examine(
         return examined;
     }
     let mut kept = Kept {
-        counts: BTreeMap::new(),
+        lines: BTreeMap::new(),
         hits: Vec::new(),
         settings,
     };
@@ -63,26 +63,24 @@ pub(super) fn examine(
     if !added.is_empty() && file.new_mode != FileMode::SYMLINK {
         check_text(file, added, whole.as_deref(), &mut kept, &mut examined.gaps);
     }
-    for (rule, count) in &kept.counts {
-        if *count > MAX_HITS {
+    for (rule, lines) in &kept.lines {
+        if lines.len() > MAX_HITS {
             examined.gaps.push(format!(
                 "{} more findings of {rule} are not listed",
-                count - MAX_HITS
+                lines.len() - MAX_HITS
             ));
         }
     }
     kept.hits
         .sort_by(|a, b| (a.line, &a.rule, a.end_line).cmp(&(b.line, &b.rule, b.end_line)));
-    // One finding a rule and line: a text rule and a structural one may share an id and see the same fault.
-    kept.hits
-        .dedup_by(|b, a| a.line == b.line && a.rule == b.rule);
     examined.hits = kept.hits;
     examined
 }
 
 /// Takes hits of rules that are switched on, up to the cap.
 struct Kept<'s> {
-    counts: BTreeMap<String, usize>,
+    /// The lines a rule has hit. A text rule and a structural one may share an id and see the same fault.
+    lines: BTreeMap<String, BTreeSet<u32>>,
     hits: Vec<Hit>,
     settings: &'s CheckSettings,
 }
@@ -92,9 +90,8 @@ impl Kept<'_> {
         if self.settings.text_of(&hit.rule).is_none() {
             return;
         }
-        let count = self.counts.entry(hit.rule.clone()).or_default();
-        *count += 1;
-        if *count <= MAX_HITS {
+        let lines = self.lines.entry(hit.rule.clone()).or_default();
+        if lines.insert(hit.line) && lines.len() <= MAX_HITS {
             self.hits.push(hit);
         }
     }
