@@ -9,6 +9,6 @@ mod hostile;
 mod mask;
 mod secrets;
 
-pub use hostile::{HostileKind, HostileMatch, hostile, printable};
+pub use hostile::{HostileKind, HostileMatch, hostile};
 pub use mask::mask;
 pub use secrets::{SecretKind, SecretMatch, is_placeholder, secrets};
