@@ -11,6 +11,7 @@
 
 mod architecture;
 mod checks;
+mod cli;
 mod config;
 mod conformance;
 mod diff;
