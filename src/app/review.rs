@@ -20,7 +20,7 @@ use crate::diff::chunk::{ChunkLimits, pack};
 use crate::diff::noise::{FilterReason, NoiseSettings, filter};
 use crate::finding::Policy;
 use crate::git::HostEnv;
-use crate::model::{AgentId, Decision, EngineName, Review, SandboxInfo};
+use crate::model::{AgentId, CoverageNote, Decision, EngineName, InputInfo, Review, SandboxInfo};
 use crate::pipeline::{
     EngineSet, Halving, Limits, Plan, PlanInput, PlannedAgent, RunDeps, RunInput, plan, run,
     skipped,
@@ -372,9 +372,10 @@ fn progress_mode(display: &Display) -> ProgressMode {
     }
 }
 
-/// A loaded change with its plan.
+/// A loaded change with its plan, which holds the diff.
 struct Prepared {
-    input: SourceInput,
+    info: InputInfo,
+    notes: Vec<CoverageNote>,
     tree: Option<Arc<dyn Tree>>,
     chunks: Vec<Vec<usize>>,
     plan: Plan,
@@ -403,7 +404,7 @@ async fn prepare(
     let checks = setup.loaded.config.checks.enabled
         && (request.agents.is_empty() || request.agents.iter().any(|a| a == CHECKS_AGENT));
     let checks = if checks { Some(checks_agent()?) } else { None };
-    let diff = Arc::new(input.diff.clone());
+    let diff = Arc::new(input.diff);
     let head = tree.clone();
     // Both walk the diff and read through trees: not work for an async thread.
     let worked = tokio::task::spawn_blocking(move || {
@@ -436,7 +437,8 @@ async fn prepare(
         .await
         .map_err(|_| AppError::plain("planning the review was aborted"))?;
     Ok(Prepared {
-        input,
+        info: input.info,
+        notes: input.notes,
         tree,
         chunks,
         plan,
@@ -471,10 +473,10 @@ async fn execute(
     let run_limit = request.time_limit.unwrap_or(PASSES_BUDGET);
     let mut engines = EngineSet::new();
     engines.insert(setup.builtin_engine());
-    let mut notes = prepared.input.notes.clone();
+    let mut notes = prepared.notes.clone();
     notes.extend(setup.notes.iter().cloned());
     let input = RunInput {
-        info: prepared.input.info,
+        info: prepared.info,
         sandbox: SandboxInfo {
             level: "not_needed".to_owned(),
             missing: Vec::new(),
@@ -510,7 +512,7 @@ fn print_plan(
 ) -> Result<Finished, AppError> {
     let diff = &prepared.plan.diff;
     let view = render::PlanView {
-        input: prepared.input.info.clone(),
+        input: prepared.info.clone(),
         files: diff
             .files
             .iter()
@@ -550,7 +552,6 @@ fn print_plan(
             })
             .collect(),
         notes: prepared
-            .input
             .notes
             .iter()
             .chain(&setup.notes)
