@@ -11,3 +11,4 @@ pub mod port;
 pub mod tree;
 
 pub mod engine;
+pub mod gateway;
