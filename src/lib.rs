@@ -4,11 +4,22 @@
 //! behind `port`'s seams under the `pipeline`'s budgets, and leaves through `render` and `reporter`.
 //! Layers point downwards only (`tests/it/architecture.rs` proves it); the map is `llp/0000-ecr.explainer.md`.
 
-pub mod model;
-
+pub mod app;
+pub mod config;
+pub mod detect;
 pub mod diff;
-pub mod port;
-pub mod tree;
-
 pub mod engine;
+pub mod finding;
 pub mod gateway;
+pub mod git;
+pub mod http;
+pub mod ledger;
+pub mod model;
+pub mod pipeline;
+pub mod port;
+pub mod process;
+pub mod render;
+pub mod reporter;
+pub mod source;
+pub mod state;
+pub mod tree;

@@ -1,6 +1,6 @@
 //! Repository paths as git stores them: bytes, `/`-separated, relative to the repository root.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 /// A path inside a repository: non-empty bytes, `/`-separated, relative, without `.`/`..`
 /// components, NUL or a `.git` component. It may hold any other byte, newlines and invalid UTF-8 included.
@@ -69,18 +69,24 @@ impl RepoPath {
     /// The path for machine output: UTF-8 as it is, otherwise each byte that is not printable
     /// ASCII (and `%`) as `%XX`; the flag says whether it was escaped.
     pub fn to_wire(&self) -> (String, bool) {
-        if let Some(text) = self.as_str() {
-            return (text.to_owned(), false);
+        match self.as_str() {
+            Some(text) => (text.to_owned(), false),
+            None => (self.percent_escaped(), true),
         }
+    }
+
+    /// The path in the escaped form of [`Self::to_wire`] whatever its bytes are, for lists that hold
+    /// one path that needs it.
+    pub fn percent_escaped(&self) -> String {
         let mut out = String::with_capacity(self.0.len() + 16);
         for &b in &self.0 {
             if (0x20..0x7f).contains(&b) && b != b'%' {
                 out.push(char::from(b));
             } else {
-                out.push_str(&format!("%{b:02X}"));
+                let _ = write!(out, "%{b:02X}");
             }
         }
-        (out, true)
+        out
     }
 
     /// The last component.

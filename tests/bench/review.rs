@@ -1,1 +1,2 @@
+//! Benches of the whole review.
 fn main() {}

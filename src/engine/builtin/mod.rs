@@ -1,5 +1,12 @@
 //! The built-in engine: deterministic, precise, offline checks.
 
+mod checks;
+mod engine;
+mod examine;
+mod registry;
 mod rule;
+pub mod structural;
 
+pub use engine::BuiltinEngine;
+pub use registry::{CheckSettings, RepositoryRules, RuleText, rules};
 pub use rule::{CheckedFile, Hit, Rule};

@@ -1,3 +1,4 @@
 //! What several integration tests need.
 
+pub(crate) mod fake_engine;
 pub(crate) mod repo;

@@ -1,0 +1,3 @@
+//! One module a use case.
+
+pub mod ref_check;

@@ -1,0 +1,305 @@
+//! Hiding credentials in text that leaves the program.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::bytes::Regex;
+
+use super::secrets::{FORMATS, is_placeholder, private_key_block, secrets, url_password_at};
+
+/// What stands for the hidden part. No token alphabet holds it, so that masking is idempotent.
+const ELLIPSIS: &str = "…";
+/// The fewest characters after a provider's prefix that are hidden.
+const MIN_BODY: usize = 8;
+
+/// A part of the text to hide; `keep` bytes at its front stay, as a hint of what it was.
+struct Hidden {
+    range: Range<usize>,
+    keep: usize,
+}
+
+/// Replaces everything in `text` that is or may be a credential. A provider's prefix stays as a hint (`ghp_…`), never
+/// enough to use; a private key keeps its `BEGIN` line. Masks also what [`secrets`] is too strict to report: tokens with a wrong
+/// checksum, the values of secret-named assignments, `Authorization` headers, every password in a URL.
+///
+/// `mask(mask(x)) == mask(x)`, and no [`secrets`] match survives. Returns the text itself where there is nothing to hide.
+pub fn mask(text: &str) -> Cow<'_, str> {
+    let mut masked = Cow::Borrowed(text);
+    // What is hidden may lay bare another match (a boundary becomes clean): at most a few rounds.
+    for _ in 0..4 {
+        match mask_once(&masked) {
+            Some(next) if next != *masked => masked = Cow::Owned(next),
+            _ => break,
+        }
+    }
+    masked
+}
+
+fn mask_once(text: &str) -> Option<String> {
+    let bytes = text.as_bytes();
+    let mut hidden = Vec::new();
+    hidden.extend(secrets(bytes).into_iter().map(|m| Hidden {
+        keep: prefix_len(&bytes[m.range.clone()]),
+        range: m.range,
+    }));
+    prefixed(bytes, &mut hidden);
+    named_values(bytes, &mut hidden);
+    for at in memchr::memmem::find_iter(bytes, b"://") {
+        if let Some(url) = url_password_at(bytes, at)
+            && !is_template(&bytes[url.range.clone()])
+        {
+            hidden.push(Hidden {
+                range: url.range,
+                keep: 0,
+            });
+        }
+    }
+    let mut done = 0;
+    for at in memchr::memmem::find_iter(bytes, b"-----BEGIN ") {
+        if at < done {
+            continue;
+        }
+        if let Some(block) = private_key_block(bytes, at) {
+            done = block.range.end;
+            hidden.push(Hidden {
+                range: block.range,
+                keep: 0,
+            });
+        }
+    }
+    if hidden.is_empty() {
+        None
+    } else {
+        Some(replace(text, hidden))
+    }
+}
+
+/// What stands between `${`, `<` or `{{` and its end stands for a value; the mask itself does too.
+fn is_template(value: &[u8]) -> bool {
+    value.is_empty()
+        || matches!(value[0], b'$' | b'<' | b'{' | b'%' | b'*')
+        || value.starts_with(ELLIPSIS.as_bytes())
+}
+
+fn is_token_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
+}
+
+/// The length of the provider's prefix that `value` begins with; 0 without one.
+fn prefix_len(value: &[u8]) -> usize {
+    FORMATS
+        .iter()
+        .map(|f| f.prefix)
+        .filter(|p| p.len() < value.len() && value.starts_with(p.as_bytes()))
+        .map(str::len)
+        .max()
+        .unwrap_or(0)
+}
+
+static PREFIXES: LazyLock<Option<aho_corasick::AhoCorasick>> = LazyLock::new(|| {
+    let short_and_common = ["cio", "pat", "dapi", "SG."];
+    let prefixes = FORMATS
+        .iter()
+        .map(|f| f.prefix)
+        .filter(|p| !short_and_common.contains(p));
+    aho_corasick::AhoCorasick::builder()
+        .match_kind(aho_corasick::MatchKind::LeftmostLongest)
+        .build(prefixes.chain([
+            "AKIA", "ASIA", "sk_test_", "rk_test_", "sk-ant-", "eyJ", "ya29.",
+        ]))
+        .ok()
+});
+
+/// Anything that starts like a provider's token and goes on like one.
+fn prefixed(bytes: &[u8], hidden: &mut Vec<Hidden>) {
+    let Some(automaton) = PREFIXES.as_ref() else {
+        return;
+    };
+    for hit in automaton.find_iter(bytes) {
+        let (start, body) = (hit.start(), hit.end());
+        if start > 0 && is_token_byte(bytes[start - 1]) {
+            continue;
+        }
+        let prefix = &bytes[start..body];
+        let is_url = prefix.ends_with(b"/");
+        let len = bytes[body..]
+            .iter()
+            .take_while(|b| {
+                is_token_byte(**b)
+                    || **b == b'.'
+                    || (**b == b'/' && is_url)
+                    || (prefix.ends_with(b"=") && matches!(**b, b'+' | b'/' | b'='))
+            })
+            .count();
+        let value = &bytes[body..body + len];
+        let named_enough =
+            prefix.len() >= 6 || value.iter().any(u8::is_ascii_digit) || value.len() >= 20;
+        let enough = len
+            >= if prefix == b"sk-" || prefix == b"eyJ" {
+                20
+            } else {
+                MIN_BODY
+            };
+        if enough && named_enough {
+            hidden.push(Hidden {
+                range: start..body + len,
+                keep: body - start,
+            });
+        }
+    }
+}
+
+/// `password = …`, `"api_key": "…"`, `Authorization: Bearer …`, `_authToken=…`.
+static NAMED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(concat!(
+        r"(?i-u)(?:",
+        r"(?:[a-z0-9_.-]{0,40}(?:passwd|password|passphrase|secret|api[_-]?key|access[_-]?key|auth[_-]?token|access[_-]?token|private[_-]?key|client[_-]?secret|credential|_token|token)[a-z0-9_-]{0,20})",
+        r#"["'\]]{0,2}[ \t]*(?:=>|:=|=|:)[ \t]*(?:[rbuf]?["'`]([^"'`\n]{4,})["'`]|([A-Za-z0-9_/+=.~!@#%^&*-]{8,}))"#,
+        r"|authorization['\x22]?[ \t]*[:=,][ \t]*['\x22]?(?:bearer|basic|token)[ \t]+([A-Za-z0-9_/+=.~-]{8,})",
+        r"|(?:authorization|x-api-key)['\x22]?[ \t]*[:=,][ \t]*['\x22]?([A-Za-z0-9_/+=.~-]{8,})",
+        r"|\b(?:bearer|basic)[ \t]+([A-Za-z0-9_/+=.~-]{16,})",
+        r")"
+    ))
+    .ok()
+});
+
+/// The values of assignments and headers whose name says that they are secret.
+fn named_values(bytes: &[u8], hidden: &mut Vec<Hidden>) {
+    let Some(named) = NAMED.as_ref() else {
+        return;
+    };
+    for groups in named.captures_iter(bytes) {
+        // Quoted, or behind the name of a scheme: a value for certain. Otherwise it is an expression as often, and only what
+        // no identifier looks like is hidden.
+        let certain = groups.get(1).or_else(|| groups.get(3));
+        let Some(value) = certain
+            .or_else(|| groups.get(2))
+            .or_else(|| groups.get(4))
+            .or_else(|| groups.get(5))
+        else {
+            continue;
+        };
+        let text = value.as_bytes();
+        let bare = certain.is_none()
+            && !(text.iter().any(u8::is_ascii_digit) && text.iter().any(u8::is_ascii_alphabetic));
+        let is_template = is_template(text) || (is_placeholder(text) && text.contains(&b' '));
+        if !bare && !is_template {
+            hidden.push(Hidden {
+                range: value.range(),
+                keep: prefix_len(text),
+            });
+        }
+    }
+}
+
+/// Writes the text with the hidden parts, merged where they touch, replaced.
+fn replace(text: &str, mut hidden: Vec<Hidden>) -> String {
+    let bytes = text.as_bytes();
+    for part in &mut hidden {
+        // A token is hidden to its very end, whatever length its format has.
+        part.range.end += bytes[part.range.end..]
+            .iter()
+            .take_while(|b| is_token_byte(**b))
+            .count();
+    }
+    hidden.sort_by(|a, b| {
+        a.range
+            .start
+            .cmp(&b.range.start)
+            .then(b.range.end.cmp(&a.range.end))
+    });
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    for part in hidden {
+        if part.range.end <= at {
+            continue;
+        }
+        if part.range.start >= at {
+            let kept = part.range.start + part.keep;
+            push(&mut out, text, at..kept);
+            if bytes[part.range.clone()].starts_with(b"-----BEGIN ") {
+                out.push_str("[private key ");
+                out.push_str(ELLIPSIS);
+                out.push(']');
+            } else {
+                out.push_str(ELLIPSIS);
+            }
+        }
+        at = part.range.end;
+    }
+    push(&mut out, text, at..text.len());
+    out
+}
+
+/// Pushes a range whose ends may stand within a character (regexes and recognisers see bytes).
+fn push(out: &mut String, text: &str, range: Range<usize>) {
+    out.push_str(&String::from_utf8_lossy(&text.as_bytes()[range]));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_recognisers_build() {
+        assert!(NAMED.is_some() && PREFIXES.is_some());
+    }
+
+    #[test]
+    fn hides_what_may_be_a_credential() {
+        let token = ["gh", "p_", "abcdefghijklmnop1234"].concat();
+        for (text, expected) in [
+            (format!("t = \"{token}\""), "t = \"ghp_…\""),
+            ("password = 'hunter2!'".to_owned(), "password = '…'"),
+            ("DB_PASSWORD=hunter22x".to_owned(), "DB_PASSWORD=…"),
+            ("\"api_key\": \"k3J9vQ2p\"".to_owned(), "\"api_key\": \"…\""),
+            (
+                "Authorization: Bearer abcd1234efgh".to_owned(),
+                "Authorization: Bearer …",
+            ),
+            (
+                "curl -H 'authorization: basic dXNlcjpwYXNz'".to_owned(),
+                "curl -H 'authorization: basic …'",
+            ),
+            (
+                "postgres://u:pw@localhost/db".to_owned(),
+                "postgres://u:…@localhost/db",
+            ),
+        ] {
+            assert_eq!(mask(&text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn leaves_ordinary_text_alone() {
+        for text in [
+            "let token = parser.next_token();",
+            "password: ${DB_PASSWORD}",
+            "const secret = process.env.SECRET;",
+            "the task-force asked for a bearer of news",
+            "see https://example.com/a?b=c and mailto:a@b.example",
+            "if token == TokenKind::Identifier {",
+            "fn private_key(&self) -> PrivateKey",
+            "npm_config_registry",
+            "hf_hub_download(repo_id=x)",
+        ] {
+            assert!(
+                matches!(mask(text), Cow::Borrowed(_)),
+                "{text} -> {}",
+                mask(text)
+            );
+        }
+    }
+
+    #[test]
+    fn a_private_key_goes_whole_even_as_a_stub() {
+        let text = [
+            "a\n-----BEGIN RSA PRIV",
+            "ATE KEY-----\nMIIE\nabc\n-----END RSA PRIV",
+            "ATE KEY-----\nb",
+        ]
+        .concat();
+        assert_eq!(mask(&text), "a\n[private key …]\nb");
+    }
+}

@@ -1,0 +1,12 @@
+//! Recognisers of secrets and hostile text, used by checks, masking, rendering and auth. Pure.
+//!
+//! Two judgements with opposite errors: [`secrets`] reports and errs to precision; [`mask`] hides and
+//! errs to caution, so it also takes what only looks like a credential.
+
+mod hostile;
+mod mask;
+mod secrets;
+
+pub use hostile::{HostileKind, HostileMatch, hostile, printable};
+pub use mask::mask;
+pub use secrets::{SecretKind, SecretMatch, is_placeholder, secrets};

@@ -1,0 +1,227 @@
+//! One changed file: what of it the rules see, and what they find.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::checks::{self, FileFacts, LARGE_BINARY};
+use super::{CheckSettings, CheckedFile, Hit, structural};
+use crate::diff::{Diff, FileDiff, FileMode};
+use crate::model::{ChangeStatus, RepoPath};
+use crate::tree::{Tree, TreeError};
+
+/// The most bytes read of a file for rules that need all of it.
+const MAX_CONTENT: u64 = 8 * 1024 * 1024;
+/// Findings of one rule in one file; a file with more is machine-made or hostile.
+const MAX_HITS: usize = 100;
+
+/// What became of a file.
+#[derive(Debug, Default)]
+pub(super) struct Examined {
+    /// By line, then rule.
+    pub(super) hits: Vec<Hit>,
+    /// What could not be examined, and why.
+    pub(super) gaps: Vec<String>,
+}
+
+/// Runs every rule on a file of the diff.
+pub(super) fn examine(
+    diff: &Diff,
+    file: &FileDiff,
+    tree: Option<&dyn Tree>,
+    first_of_junk: bool,
+    settings: &CheckSettings,
+) -> Examined {
+    let mut examined = Examined::default();
+    if file.status == ChangeStatus::Deleted || file.new_mode == FileMode::SUBMODULE {
+        return examined;
+    }
+    let mut kept = Kept {
+        counts: BTreeMap::new(),
+        hits: Vec::new(),
+        settings,
+    };
+    let whole = tree.and_then(|tree| whole_content(tree, file, settings, &mut examined.gaps));
+    let added = if file.binary {
+        hidden_text(whole.as_deref())
+    } else {
+        added_lines(diff, file)
+    };
+    let size = match (&whole, file.binary) {
+        (Some(content), true) => Some(content.len() as u64),
+        (None, true) => tree.and_then(|tree| size_of(tree, &file.path)),
+        _ => Some(added.iter().map(|(_, line)| line.len() as u64 + 1).sum()),
+    };
+    let facts = FileFacts {
+        path: &file.path,
+        status: file.status,
+        binary: file.binary,
+        size,
+        first_of_junk,
+    };
+    checks::check_file(&facts, &mut |hit| kept.take(hit));
+    // A symbolic link has a target, not a text.
+    if !added.is_empty() && file.new_mode != FileMode::SYMLINK {
+        check_text(
+            file,
+            &added,
+            whole.as_deref(),
+            &mut kept,
+            &mut examined.gaps,
+        );
+    }
+    for (rule, count) in &kept.counts {
+        if *count > MAX_HITS {
+            examined.gaps.push(format!(
+                "{} more findings of {rule} are not listed",
+                count - MAX_HITS
+            ));
+        }
+    }
+    kept.hits
+        .sort_by(|a, b| (a.line, &a.rule, a.end_line).cmp(&(b.line, &b.rule, b.end_line)));
+    examined.hits = kept.hits;
+    examined
+}
+
+/// Takes hits of rules that are switched on, up to the cap.
+struct Kept<'s> {
+    counts: BTreeMap<String, usize>,
+    hits: Vec<Hit>,
+    settings: &'s CheckSettings,
+}
+
+impl Kept<'_> {
+    fn take(&mut self, hit: Hit) {
+        if self.settings.text_of(&hit.rule).is_none() {
+            return;
+        }
+        let count = self.counts.entry(hit.rule.clone()).or_default();
+        *count += 1;
+        if *count <= MAX_HITS {
+            self.hits.push(hit);
+        }
+    }
+}
+
+fn check_text(
+    file: &FileDiff,
+    added: &[(u32, &[u8])],
+    whole: Option<&[u8]>,
+    kept: &mut Kept<'_>,
+    gaps: &mut Vec<String>,
+) {
+    // A new file's added lines are all of it, so that it need not be read again.
+    let joined = (whole.is_none()
+        && file.status == ChangeStatus::Added
+        && wants_content(&file.path, kept.settings))
+    .then(|| join(added));
+    let checked = CheckedFile {
+        path: &file.path,
+        status: file.status,
+        mode: file.new_mode,
+        content: whole.or(joined.as_deref()),
+        added: added.to_vec(),
+        added_numbers: added.iter().map(|(number, _)| *number).collect(),
+    };
+    checks::check_text(&checked, &mut |hit| kept.take(hit));
+    if let Err(error) = structural::check(&checked, &mut |hit| kept.take(hit)) {
+        gaps.push(format!("not parsed: {error}"));
+    }
+    if let Some(repository) = kept.settings.repository.clone()
+        && let Err(error) = repository.check(&checked, &mut |hit| kept.take(hit))
+    {
+        gaps.push(error);
+    }
+}
+
+fn join(added: &[(u32, &[u8])]) -> Vec<u8> {
+    let mut content = Vec::with_capacity(added.iter().map(|(_, line)| line.len() + 1).sum());
+    for (_, line) in added {
+        content.extend_from_slice(line);
+        content.push(b'\n');
+    }
+    content
+}
+
+/// The added lines as the patch has them. The parser has checked the hunks against their counts.
+fn added_lines<'d>(diff: &'d Diff, file: &FileDiff) -> Vec<(u32, &'d [u8])> {
+    let mut added = Vec::with_capacity(file.added as usize);
+    for hunk in &file.hunks {
+        let body = diff.patch.get(hunk.body.clone()).unwrap_or_default();
+        let mut number = hunk.new_start;
+        for line in body
+            .strip_suffix(b"\n")
+            .unwrap_or(body)
+            .split(|b| *b == b'\n')
+        {
+            match line.first() {
+                Some(b'+') => added.push((number, &line[1..])),
+                Some(b'-' | b'\\') => continue,
+                _ => {}
+            }
+            number = number.saturating_add(1);
+        }
+    }
+    added
+}
+
+/// The lines of a file that git shows no text for but that is text all the same: an attribute or one NUL must not hide it.
+fn hidden_text(content: Option<&[u8]>) -> Vec<(u32, &[u8])> {
+    let Some(content) = content else {
+        return Vec::new();
+    };
+    let nul = memchr::memchr_iter(0, content).count();
+    if content.is_empty() || nul * 200 > content.len() || std::str::from_utf8(content).is_err() {
+        return Vec::new();
+    }
+    let body = content.strip_suffix(b"\n").unwrap_or(content);
+    (1..).zip(body.split(|b| *b == b'\n')).collect()
+}
+
+/// The whole new content, when some rule needs it and the diff does not hold it already.
+fn whole_content(
+    tree: &dyn Tree,
+    file: &FileDiff,
+    settings: &CheckSettings,
+    gaps: &mut Vec<String>,
+) -> Option<Arc<[u8]>> {
+    let from_diff = file.status == ChangeStatus::Added && !file.binary;
+    if from_diff || !(file.binary || file.added > 0 && wants_content(&file.path, settings)) {
+        return None;
+    }
+    let limit = if file.binary {
+        LARGE_BINARY.min(MAX_CONTENT)
+    } else {
+        MAX_CONTENT
+    };
+    match tree.read(&file.path, limit) {
+        Ok(content) => content,
+        Err(TreeError::TooLarge { .. }) if file.binary => None,
+        Err(error) => {
+            gaps.push(error.to_string());
+            None
+        }
+    }
+}
+
+/// The size of a file without reading it: a tree tells it when asked for no byte at all.
+fn size_of(tree: &dyn Tree, path: &RepoPath) -> Option<u64> {
+    match tree.read(path, 0) {
+        Err(TreeError::TooLarge { size, .. }) => Some(size),
+        Ok(Some(content)) => Some(content.len() as u64),
+        Ok(None) | Err(_) => None,
+    }
+}
+
+/// True when some rule looks beyond the added lines of such a file: a workflow, a language that is parsed, a script without extension.
+fn wants_content(path: &RepoPath, settings: &CheckSettings) -> bool {
+    const PARSED: &[&[u8]] = &[
+        b"sh", b"bash", b"go", b"java", b"js", b"cjs", b"mjs", b"jsx", b"py", b"pyi", b"rs",
+        b"tsx", b"ts", b"cts", b"mts",
+    ];
+    let repository_yaml =
+        settings.repository.is_some() && matches!(path.extension(), Some(b"yml" | b"yaml"));
+    checks::wants_content(path)
+        || path.extension().is_none_or(|e| PARSED.contains(&e))
+        || repository_yaml
+}

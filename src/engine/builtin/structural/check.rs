@@ -1,0 +1,94 @@
+//! The built-in structural rules over one changed file.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use tree_sitter::Node;
+
+use super::super::{CheckedFile, Hit};
+use crate::diff::FileMode;
+
+use super::language::Language;
+use super::scan::{Found, Scan, Site};
+use super::syntax::{self, Unparsed};
+use super::triggers::{self, MAX_LINE};
+use super::{bash, go, java, javascript, python, rust};
+
+/// Hits of one rule in one file; a file with more is machine-made or hostile.
+pub(super) const MAX_HITS: usize = 50;
+
+/// Reports what the built-in rules find in the added lines of `file`. Returns why a file that called for a parse was not
+/// parsed; `Ok` otherwise, also for files in other languages and for patches without a tree (`content` is `None`).
+pub fn check(file: &CheckedFile<'_>, sink: &mut dyn FnMut(Hit)) -> Result<(), Unparsed> {
+    if file.mode == FileMode::SYMLINK {
+        return Ok(()); // its content is a path
+    }
+    let (Some(content), Some(language)) = (file.content, Language::of(file)) else {
+        return Ok(());
+    };
+    if !triggers::calls_for_parse(language, file, content) {
+        return Ok(());
+    }
+    let tree = syntax::parse(language, content)?;
+    let scan = Scan::new(language, content, file.path, &tree);
+    let mut found: Found<'_> = Vec::new();
+    let mut hits: HashMap<&'static str, usize> = HashMap::new();
+    syntax::walk(&tree, &file.added_numbers, |ancestors, node| {
+        let site = Site {
+            scan: &scan,
+            ancestors,
+            node,
+        };
+        match language {
+            Language::JavaScript | Language::TypeScript | Language::Tsx => {
+                javascript::check(&site, &mut found)
+            }
+            Language::Python => python::check(&site, &mut found),
+            Language::Go => go::check(&site, &mut found),
+            Language::Rust => rust::check(&site, &mut found),
+            Language::Java => java::check(&site, &mut found),
+            Language::Bash => bash::check(&site, &mut found),
+            Language::Yaml => {}
+        }
+        for (rule, node) in found.drain(..) {
+            let seen = hits.entry(rule).or_default();
+            if *seen < MAX_HITS
+                && let Some(hit) = hit(file, rule, node)
+            {
+                *seen += 1;
+                sink(hit);
+            }
+        }
+        ControlFlow::Continue(())
+    });
+    Ok(())
+}
+
+/// The hit for `node`, at its first line that was added; `None` where none of its lines was, or the line is machine-made.
+pub(super) fn hit(file: &CheckedFile<'_>, rule: &str, node: Node<'_>) -> Option<Hit> {
+    let (first, last) = syntax::lines(node);
+    let line = *file.added_numbers.range(first..=last).next()?;
+    let at = file
+        .added
+        .binary_search_by_key(&line, |(number, _)| *number)
+        .ok()?;
+    let evidence = file.added[at].1;
+    if evidence.len() > MAX_LINE {
+        return None;
+    }
+    let from = node.start_position().column;
+    let to = if last == first {
+        node.end_position().column
+    } else {
+        evidence.len()
+    };
+    let columns = (line == first && from < to && to <= evidence.len()).then_some(from..to);
+    Some(Hit {
+        rule: rule.to_owned(),
+        line,
+        end_line: last,
+        columns,
+        evidence: Some(evidence.to_vec()),
+        title: None,
+    })
+}

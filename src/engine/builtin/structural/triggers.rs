@@ -1,0 +1,353 @@
+//! Which changes are worth a parse: words in the added lines, and words that the file must hold besides.
+
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+
+use super::super::CheckedFile;
+use super::language::Language;
+
+/// Longer lines are machine-made (minified, generated, data): neither looked at nor reported.
+pub(super) const MAX_LINE: usize = 2_000;
+
+/// A parse is worth it when an added line holds one of `words` (and `also` agrees), and the whole file one of `needs`.
+struct Gate {
+    words: &'static [&'static str],
+    /// A closer look at the line, where the words alone are too common.
+    also: fn(&[u8]) -> bool,
+    /// Empty: nothing more is needed.
+    needs: &'static [&'static str],
+}
+
+const fn gate(words: &'static [&'static str]) -> Gate {
+    Gate {
+        words,
+        also: |_| true,
+        needs: &[],
+    }
+}
+
+const fn needing(words: &'static [&'static str], needs: &'static [&'static str]) -> Gate {
+    Gate {
+        words,
+        also: |_| true,
+        needs,
+    }
+}
+
+const JAVASCRIPT: &[Gate] = &[
+    gate(&[
+        "rejectUnauthorized",
+        "NODE_TLS_REJECT_UNAUTHORIZED",
+        "debugger",
+        "= NaN",
+        "NaN =",
+        "NaN !",
+        "=NaN",
+        "= Number.NaN",
+        "eval(",
+        "new Function(",
+        "runInThisContext(",
+        "runInNewContext(",
+        "runInContext(",
+        "unserialize(",
+        ".only(",
+        ".only.each",
+        "fit(",
+        "fdescribe(",
+        "fcontext(",
+    ]),
+    needing(
+        &["exec(", "execSync(", "${", "' +", "\" +", "` +"],
+        &["child_process", "shelljs"],
+    ),
+    needing(
+        &["${", "' +", "\" +", "'+", "\"+"],
+        &[
+            ".query(",
+            ".execute(",
+            ".raw(",
+            "RawUnsafe(",
+            ".prepare(",
+            ".run(",
+            "db.exec(",
+            "db.all(",
+            "db.get(",
+        ],
+    ),
+];
+
+const PYTHON: &[Gate] = &[
+    gate(&[
+        "verify=False",
+        "verify = False",
+        "verify_ssl=False",
+        "ssl=False",
+        "_create_unverified_context",
+        "CERT_NONE",
+        "AutoAddPolicy",
+        "WarningPolicy",
+        "breakpoint(",
+        "set_trace(",
+        "settrace(",
+        "os.system(",
+        "os.popen(",
+        "getoutput(",
+        "getstatusoutput(",
+        "create_subprocess_shell(",
+        "shell=True",
+        "yaml.load",
+        "yaml.unsafe_load",
+        "pickle.loads(",
+        "Pickle.loads(",
+        "dill.loads(",
+        "marshal.loads(",
+        "jsonpickle.decode(",
+        " is \"",
+        " is '",
+        " is not \"",
+        " is not '",
+        "\" is ",
+        "' is ",
+        "math.nan",
+        "np.nan",
+        "numpy.nan",
+        "np.NaN",
+        "'nan')",
+        "\"nan\")",
+    ]),
+    Gate {
+        words: &["eval(", "exec("],
+        also: |line| {
+            !line.windows(6).any(|w| w == b".eval(") || line.windows(5).any(|w| w == b"exec(")
+        },
+        needs: &[],
+    },
+    Gate {
+        words: &["raise NotImplemented"],
+        also: raises_constant,
+        needs: &[],
+    },
+    Gate {
+        words: &["except"],
+        also: |line| memchr::memmem::find(line, b" or ").is_some(),
+        needs: &[],
+    },
+    Gate {
+        words: &["assert (", "assert("],
+        also: |line| line.contains(&b',') || line.trim_ascii_end().ends_with(b"("),
+        needs: &[],
+    },
+    Gate {
+        words: &[
+            "=[]", "= []", "={}", "= {}", "=set()", "= set()", "=list()", "= list()", "=dict()",
+            "= dict()",
+        ],
+        also: |line| {
+            let end = line.trim_ascii_end();
+            memchr::memmem::find(line, b"def ").is_some()
+                || end.ends_with(b",")
+                || end.ends_with(b"):")
+                || end.ends_with(b")")
+        },
+        needs: &[],
+    },
+    needing(&["debug=True", "0.0.0.0"], &["debug=True"]),
+    needing(
+        &["f\"", "f'", "%", ".format(", "+ ", "{"],
+        &[
+            "shell=True",
+            "os.system(",
+            "os.popen(",
+            "getoutput(",
+            "create_subprocess_shell(",
+        ],
+    ),
+    needing(
+        &["f\"", "f'", "%", ".format(", "+ ", "{"],
+        &[".execute(", ".executescript(", ".raw(", "read_sql"],
+    ),
+];
+
+const GO: &[Gate] = &[
+    gate(&[
+        "InsecureSkipVerify",
+        "InsecureIgnoreHostKey",
+        "runtime.Breakpoint(",
+        "= math.NaN()",
+        "math.NaN() =",
+        "math.NaN() !",
+        "FIt(",
+        "FDescribe(",
+        "FContext(",
+        "FWhen(",
+        "FSpecify(",
+        "FEntry(",
+        "FDescribeTable(",
+    ]),
+    needing(
+        &["Sprintf(", "+ ", "\"+", "exec.Command"],
+        &["\"-c\"", "\"/C\"", "\"/c\"", "\"-lc\""],
+    ),
+    needing(
+        &["Sprintf(", "\" +", "\"+", "` +", "`+", "+ \""],
+        &[
+            ".Query(",
+            ".QueryRow(",
+            ".Exec(",
+            "QueryContext(",
+            "ExecContext(",
+            "QueryRowContext(",
+            ".Raw(",
+            ".Queryx(",
+            ".MustExec(",
+        ],
+    ),
+];
+
+const RUST: &[Gate] = &[
+    gate(&[
+        "danger_accept_invalid_",
+        "SslVerifyMode::NONE",
+        "dbg!(",
+        "f64::NAN",
+        "f32::NAN",
+    ]),
+    needing(
+        &["format!(", "arg("],
+        &["\"-c\"", "\"/C\"", "\"/c\"", "\"-lc\""],
+    ),
+    needing(
+        &["format!(", "'{", "= {"],
+        &[
+            "query(",
+            "query_as",
+            "query_scalar",
+            "sql_query(",
+            ".execute(",
+            "batch_execute(",
+            ".prepare(",
+            ".query_row(",
+        ],
+    ),
+];
+
+const JAVA: &[Gate] = &[
+    gate(&[
+        "ALLOW_ALL_HOSTNAME_VERIFIER",
+        "NoopHostnameVerifier",
+        "AllowAllHostnameVerifier",
+        "TrustAllStrategy",
+        "InsecureTrustManagerFactory",
+        "checkServerTrusted",
+        "ostnameVerifier(",
+        "SSLSession",
+        "ObjectInputStream(",
+        "StrictHostKeyChecking",
+        "== \"",
+        "!= \"",
+        "\" ==",
+        "\" !=",
+        "Double.NaN",
+        "Float.NaN",
+    ]),
+    needing(
+        &["+ ", "\"+", "+\"", "exec("],
+        &["getRuntime()", "untime.exec("],
+    ),
+    needing(
+        &["\" +", "\"+", "+ \"", "String.format(", ".formatted("],
+        &[
+            "executeQuery(",
+            "executeUpdate(",
+            ".execute(",
+            "prepareStatement(",
+            "prepareCall(",
+            "createQuery(",
+            "createNativeQuery(",
+            "createSQLQuery(",
+            "queryForObject(",
+            "queryForList(",
+            "rawQuery(",
+            "execSQL(",
+            "addBatch(",
+        ],
+    ),
+];
+
+const BASH: &[Gate] = &[gate(&[
+    "curl",
+    "wget",
+    "StrictHostKeyChecking",
+    "eval",
+    "sh -c",
+    "sh -lc",
+    "sh -ec",
+])];
+
+/// `raise NotImplemented` and not `…Error`.
+fn raises_constant(line: &[u8]) -> bool {
+    const WORD: &[u8] = b"raise NotImplemented";
+    memchr::memmem::find(line, WORD).is_some_and(|at| {
+        !line
+            .get(at + WORD.len())
+            .is_some_and(u8::is_ascii_alphanumeric)
+    })
+}
+
+struct Prefilter {
+    words: AhoCorasick,
+    gates: &'static [Gate],
+}
+
+impl Prefilter {
+    fn new(gates: &'static [Gate]) -> Option<Self> {
+        let words = AhoCorasick::new(gates.iter().flat_map(|gate| gate.words)).ok()?;
+        Some(Self { words, gates })
+    }
+
+    fn calls_for_parse(&self, file: &CheckedFile<'_>, content: &[u8]) -> bool {
+        // Per gate: whether the file holds what it needs, once that was looked up.
+        let mut needs_met: Vec<Option<bool>> = vec![None; self.gates.len()];
+        for (_, line) in &file.added {
+            if line.len() > MAX_LINE || !self.words.is_match(*line) {
+                continue;
+            }
+            for (gate, met) in self.gates.iter().zip(&mut needs_met) {
+                if *met == Some(false) || !holds_one(line, gate.words) || !(gate.also)(line) {
+                    continue;
+                }
+                if *met
+                    .get_or_insert_with(|| gate.needs.is_empty() || holds_one(content, gate.needs))
+                {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+}
+
+fn holds_one(haystack: &[u8], words: &[&str]) -> bool {
+    words
+        .iter()
+        .any(|word| memchr::memmem::find(haystack, word.as_bytes()).is_some())
+}
+
+/// Whether the added lines of `file` can hold anything that a built-in rule of `language` looks for.
+pub(super) fn calls_for_parse(language: Language, file: &CheckedFile<'_>, content: &[u8]) -> bool {
+    static PREFILTERS: LazyLock<[Option<Prefilter>; 6]> =
+        LazyLock::new(|| [JAVASCRIPT, PYTHON, GO, RUST, JAVA, BASH].map(Prefilter::new));
+    let at = match language {
+        Language::JavaScript | Language::TypeScript | Language::Tsx => 0,
+        Language::Python => 1,
+        Language::Go => 2,
+        Language::Rust => 3,
+        Language::Java => 4,
+        Language::Bash => 5,
+        Language::Yaml => return false,
+    };
+    PREFILTERS[at]
+        .as_ref()
+        .is_some_and(|prefilter| prefilter.calls_for_parse(file, content))
+}

@@ -1,0 +1,22 @@
+//! The pipeline: `plan` → `dispatch` → `collect` → `conclude`, with room between the last two for a
+//! coordinator and a verifier. It knows no concrete engine, source or reporter.
+
+mod collect;
+mod conclude;
+mod dispatch;
+mod ladder;
+mod notes;
+mod plan;
+mod receipt;
+mod retry;
+mod run;
+mod step;
+
+pub use collect::Collector;
+pub use conclude::skipped;
+pub use dispatch::{Enqueue, Incoming, feed};
+pub use ladder::{Halving, Ladder};
+pub use plan::{BINARY, Plan, PlanInput, PlannedAgent, PlannedPass, plan};
+pub use retry::{RATE_LIMIT_CEILING, Remedy, Rule, rule};
+pub use run::{EngineSet, RunDeps, RunInput, TaskWriter, run};
+pub use step::{Limits, Settled};

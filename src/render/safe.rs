@@ -1,0 +1,164 @@
+//! The one gate for text that somebody else wrote.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use crate::model::RepoPath;
+
+/// Replaces what looks like a credential.
+pub(super) fn mask(text: &str) -> Cow<'_, str> {
+    Cow::Borrowed(text)
+}
+
+/// True for characters that must never reach an output raw: C0 and C1 controls, bidirectional
+/// controls, and characters that show nothing.
+pub(super) fn is_hidden(c: char) -> bool {
+    matches!(c,
+        '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}'
+        | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+        | '\u{180b}'..='\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// True for printable ASCII, which most text is: a quick way past the careful one.
+pub(super) fn is_plain(text: &str) -> bool {
+    text.bytes().all(|b| (0x20..0x7f).contains(&b))
+}
+
+/// Writes hidden characters as `\u{..}`.
+pub(super) fn printable(text: &str) -> Cow<'_, str> {
+    if is_plain(text) || !text.chars().any(is_hidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_hidden(c) {
+            // Writing to a String cannot fail.
+            let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// One line of safe text: white space folded to single spaces, ends trimmed, the rest printable.
+pub fn printable_line(text: &str) -> String {
+    if is_plain(text) && !text.contains("  ") {
+        return text.trim().to_owned();
+    }
+    let mut folded = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !folded.is_empty() {
+            folded.push(' ');
+        }
+        folded.push_str(&printable(word));
+    }
+    folded
+}
+
+/// The first `limit` characters of `text` as one line of safe text, with `...` when there is more.
+pub(super) fn printable_start(text: &str, limit: usize) -> String {
+    match text.char_indices().nth(limit) {
+        Some((at, _)) => format!("{}...", printable_line(&text[..at])),
+        None => printable_line(text),
+    }
+}
+
+/// The same without folding: each line break and hidden character becomes visible.
+pub(super) fn printable_path(path: &RepoPath) -> String {
+    printable(&path.to_lossy()).into_owned()
+}
+
+/// A line of source: tabs as four spaces, the rest printable. Column positions come along.
+pub(super) fn printable_source(
+    line: &str,
+    highlight: Option<Range<usize>>,
+) -> (String, Option<Range<usize>>) {
+    let spell = |part: &str| printable(&part.replace('\t', "    ")).into_owned();
+    let Some(range) = highlight.and_then(|range| clamp(line, range)) else {
+        return (spell(line), None);
+    };
+    let mut out = spell(&line[..range.start]);
+    let start = out.len();
+    out.push_str(&spell(&line[range.clone()]));
+    let end = out.len();
+    out.push_str(&spell(&line[range.end..]));
+    (out, Some(start..end))
+}
+
+/// Cuts `range` to `text` and to character boundaries; `None` when nothing of it is inside.
+pub(super) fn clamp(text: &str, range: Range<usize>) -> Option<Range<usize>> {
+    let boundary = |at: &usize| text.is_char_boundary(*at);
+    let (from, to) = (range.start.min(text.len()), range.end.min(text.len()));
+    let start = (0..=from).rev().find(boundary)?;
+    let end = (to.max(start)..=text.len()).find(boundary)?;
+    (range.start <= text.len()).then_some(start..end)
+}
+
+/// What stands for the hidden part of a credential.
+const HIDDEN: &str = "***";
+
+/// Keeps up to four characters of a credential, fewer of a short one.
+pub(super) fn mask_all_but_prefix(secret: &str) -> String {
+    let keep = (secret.chars().count() / 4).min(4);
+    let mut out: String = secret.chars().take(keep).collect();
+    out.push_str(HIDDEN);
+    out
+}
+
+/// Masks every unbroken run of characters that a credential could be made of and that is `suspect`.
+pub(super) fn mask_words(text: &str, suspect: impl Fn(&str) -> bool) -> String {
+    let in_token = |c: char| c.is_alphanumeric() || "+/=_-.~!@#$%^&*".contains(c);
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while !rest.is_empty() {
+        let word = rest.find(|c| !in_token(c)).unwrap_or(rest.len());
+        let (token, tail) = rest.split_at(word);
+        if !token.contains(HIDDEN) && suspect(token) {
+            out.push_str(&mask_all_but_prefix(token));
+        } else {
+            out.push_str(token);
+        }
+        let gap = tail.find(in_token).unwrap_or(tail.len());
+        out.push_str(&tail[..gap]);
+        rest = &tail[gap..];
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hidden_characters_become_visible() {
+        assert_eq!(printable("a\u{1b}[31m\u{202e}b"), "a\\u{1b}[31m\\u{202e}b");
+        assert_eq!(printable_line(" a\n\tb\u{7}  c "), "a b\\u{7} c");
+        assert!(matches!(
+            printable("plain žluťoučký 漢字"),
+            Cow::Borrowed(_)
+        ));
+    }
+
+    #[test]
+    fn highlights_survive_tabs_and_bad_ranges() {
+        let (text, at) = printable_source("\tlet é = 1", Some(5..7));
+        assert_eq!(&text[at.unwrap()], "é");
+        assert_eq!(printable_source("é", Some(1..1)).1, Some(0..2));
+        assert_eq!(printable_source("ab", Some(9..12)).1, None);
+        assert_eq!(printable_source("ab", Some(1..900)).1, Some(1..2));
+    }
+
+    #[test]
+    fn masks_keep_a_short_prefix_only() {
+        assert_eq!(mask_all_but_prefix("abcdefghijklmnopqrst"), "abcd***");
+        assert_eq!(mask_all_but_prefix("abc"), "***");
+        assert_eq!(
+            mask_words("password = \"hunter2hunter2\"", |word| word.len() > 8),
+            "password = \"hun***\""
+        );
+    }
+}

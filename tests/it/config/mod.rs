@@ -1,0 +1,4 @@
+//! Configuration: fixtures against the loader and the published schemas, and whole setups.
+
+mod fixtures;
+mod setup;

@@ -1,0 +1,262 @@
+//! The rules that every engine has to keep. An engine joins by an entry in [`engines`].
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ecr::diff::Diff;
+use ecr::model::{
+    AgentId, EngineName, FindingReport, Fingerprint, ModelId, PassId, PassKind, Usage,
+    UsageConfidence,
+};
+use ecr::port::{
+    Completion, EngineError, FindingReceipt, FindingSink, Meter, PassContext, PassOutcome,
+    PassRequest, Progress, ProgressEvent, ReviewEngine,
+};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::support::fake_engine::{Act, FakeEngine, diff_of, finding};
+
+/// An engine with what the suite has to know about it.
+struct Subject {
+    engine: Arc<dyn ReviewEngine>,
+    kind: PassKind,
+    model: Option<ModelId>,
+    diff: Arc<Diff>,
+    /// The same pass gives the same findings every time.
+    deterministic: bool,
+    /// The pass of `diff` reports something, so that comparing findings proves something.
+    reports: bool,
+}
+
+fn subjects() -> Vec<Subject> {
+    let report = || {
+        [
+            Act::Report(finding(0, 1, "Wrong value")),
+            Act::Work(Duration::from_secs(5)),
+            Act::Report(finding(1, 2, "Race on start")),
+        ]
+    };
+    let subject = |engine: FakeEngine| Subject {
+        engine: Arc::new(engine.script("", report())),
+        kind: PassKind::Review,
+        model: Some(ModelId::new("acme/one").unwrap()),
+        diff: diff_of(&[3, 3]),
+        deterministic: true,
+        reports: true,
+    };
+    vec![
+        subject(FakeEngine::new("fake")),
+        subject(
+            FakeEngine::new("fake-without-usage").with_capabilities(|c| c.usage_reporting = false),
+        ),
+    ]
+}
+
+/// Takes everything and answers as the pipeline would.
+#[derive(Default)]
+struct Recorder {
+    findings: Mutex<Vec<(PassId, FindingReport)>>,
+    metered: Mutex<Vec<Usage>>,
+}
+
+impl FindingSink for Recorder {
+    fn report(&self, pass: &PassId, finding: FindingReport) -> FindingReceipt {
+        let mut findings = self.findings.lock().unwrap();
+        findings.push((pass.clone(), finding));
+        let id = format!("{:012x}", findings.len());
+        FindingReceipt::Accepted(Fingerprint::new(&id).unwrap())
+    }
+
+    fn retract(&self, _pass: &PassId, _id: &Fingerprint, _reason: &str) -> bool {
+        true
+    }
+}
+
+impl Meter for Recorder {
+    fn add(&self, _pass: &PassId, usage: Usage) {
+        self.metered.lock().unwrap().push(usage);
+    }
+}
+
+impl Progress for Recorder {
+    fn event(&self, _event: ProgressEvent) {}
+}
+
+struct Ran {
+    result: Result<PassOutcome, EngineError>,
+    recorder: Arc<Recorder>,
+}
+
+impl Ran {
+    fn findings(&self) -> Vec<FindingReport> {
+        let findings = self.recorder.findings.lock().unwrap();
+        findings
+            .iter()
+            .map(|(_, finding)| finding.clone())
+            .collect()
+    }
+}
+
+impl Subject {
+    fn request(&self, id: &str) -> PassRequest {
+        PassRequest {
+            id: PassId::new(id),
+            kind: self.kind,
+            agent: AgentId::new("one").unwrap(),
+            model: self.model.clone(),
+            diff: Arc::clone(&self.diff),
+            files: (0..self.diff.files.len()).collect(),
+            system: "".into(),
+            task: "".into(),
+            schema: None,
+        }
+    }
+
+    async fn run(&self, id: &str, time: Duration, cancel: CancellationToken) -> Ran {
+        let recorder = Arc::new(Recorder::default());
+        let context = PassContext {
+            tree: None,
+            sink: Arc::clone(&recorder) as Arc<dyn FindingSink>,
+            meter: Arc::clone(&recorder) as Arc<dyn Meter>,
+            progress: Arc::clone(&recorder) as Arc<dyn Progress>,
+            cancel,
+            deadline: Instant::now() + time,
+        };
+        let result = self.engine.run(self.request(id), context).await;
+        Ran { result, recorder }
+    }
+
+    async fn succeed(&self, id: &str) -> Ran {
+        self.run(id, Duration::from_secs(600), CancellationToken::new())
+            .await
+    }
+
+    fn name(&self) -> EngineName {
+        self.engine.name()
+    }
+
+    fn assert_usage(&self, usage: &Usage) {
+        let unavailable = usage.confidence() == UsageConfidence::Unavailable;
+        let reports = self.engine.capabilities().usage_reporting;
+        assert_ne!(unavailable, reports, "{}: {usage:?}", self.name());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn preflight_spends_nothing_and_agrees() {
+    for subject in subjects() {
+        let models: Vec<ModelId> = subject.model.iter().cloned().collect();
+        assert_eq!(
+            subject.engine.preflight(&models).await,
+            Ok(()),
+            "{}",
+            subject.name()
+        );
+        assert_eq!(subject.engine.capabilities(), subject.engine.capabilities());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pass_examines_its_files_or_names_them_and_keeps_its_word_on_usage() {
+    for subject in subjects() {
+        let ran = subject.succeed("one/1").await;
+        let outcome = ran.result.as_ref().unwrap();
+        assert_eq!(
+            outcome.completion,
+            Completion::Complete,
+            "{}",
+            subject.name()
+        );
+        for (path, reason) in &outcome.unexamined {
+            assert!(
+                subject.diff.files.iter().any(|f| f.path == *path),
+                "{path:?}"
+            );
+            assert!(!reason.is_empty());
+        }
+        subject.assert_usage(&outcome.usage);
+        if !subject.engine.capabilities().usage_reporting {
+            assert!(ran.recorder.metered.lock().unwrap().is_empty());
+        }
+        assert_eq!(
+            ran.findings().is_empty(),
+            !subject.reports,
+            "{}",
+            subject.name()
+        );
+        let findings = ran.recorder.findings.lock().unwrap();
+        assert!(findings.iter().all(|(pass, _)| pass.as_str() == "one/1"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_instance_runs_again_with_the_same_result() {
+    for subject in subjects() {
+        let (first, second) = (subject.succeed("a").await, subject.succeed("b").await);
+        assert!(first.result.is_ok() && second.result.is_ok());
+        if subject.deterministic {
+            assert_eq!(first.findings(), second.findings(), "{}", subject.name());
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn eight_passes_at_once_do_not_mix() {
+    for subject in subjects() {
+        let alone = subject.succeed("alone").await.findings();
+        let subject = Arc::new(subject);
+        let mut tasks = JoinSet::new();
+        for number in 0..8 {
+            let subject = Arc::clone(&subject);
+            tasks.spawn(async move {
+                let id = format!("pass/{number}");
+                (subject.succeed(&id).await, id)
+            });
+        }
+        while let Some(done) = tasks.join_next().await {
+            let (ran, id) = done.unwrap();
+            assert!(ran.result.is_ok());
+            let findings = ran.recorder.findings.lock().unwrap().clone();
+            assert!(findings.iter().all(|(pass, _)| pass.as_str() == id), "{id}");
+            if subject.deterministic {
+                assert_eq!(ran.findings(), alone, "{}", subject.name());
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_pass_ends_at_once_and_is_not_complete() {
+    for subject in subjects() {
+        let cancel = CancellationToken::new();
+        cancel.cancel();
+        let begun = Instant::now();
+        let ran = subject.run("one/1", Duration::from_secs(600), cancel).await;
+        assert!(
+            begun.elapsed() <= Duration::from_secs(2),
+            "{}",
+            subject.name()
+        );
+        let complete = matches!(&ran.result, Ok(o) if o.completion == Completion::Complete);
+        assert!(!complete, "{}", subject.name());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pass_without_time_ends_at_its_deadline_and_is_not_complete() {
+    for subject in subjects() {
+        let begun = Instant::now();
+        let ran = subject
+            .run("one/1", Duration::ZERO, CancellationToken::new())
+            .await;
+        assert!(
+            begun.elapsed() <= Duration::from_secs(2),
+            "{}",
+            subject.name()
+        );
+        let complete = matches!(&ran.result, Ok(o) if o.completion == Completion::Complete);
+        assert!(!complete, "{}", subject.name());
+    }
+}

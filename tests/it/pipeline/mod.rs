@@ -1,0 +1,6 @@
+//! The pipeline from end to end with the scripted engine, on tokio's paused clock.
+
+mod budgets;
+mod honesty;
+mod support;
+mod verdicts;

@@ -1,0 +1,5 @@
+//! The `source` module against real repositories.
+
+mod local;
+mod patch;
+mod words;
