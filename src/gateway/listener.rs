@@ -222,6 +222,10 @@ async fn tools(pass: &Pass, request: Request<Incoming>) -> Response<Body> {
 }
 
 async fn model(pass: &Pass, request: Request<Incoming>) -> Response<Body> {
+    // Held until the answer begins: from then on the body is not needed any more.
+    let Ok(_room) = pass.bodies.acquire().await else {
+        return empty(StatusCode::UNAUTHORIZED, true);
+    };
     let (head, body) = request.into_parts();
     let body = match read(body, MODEL_BODY).await {
         Ok(body) => body,

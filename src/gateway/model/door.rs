@@ -138,11 +138,6 @@ impl PassDoor {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the pass was granted.
-    pub(crate) fn grant(&self) -> &PassGrant {
-        &self.grant
-    }
-
     /// The child's stand-in for a key.
     pub(crate) fn placeholder(&self) -> &Secret<String> {
         &self.placeholder
