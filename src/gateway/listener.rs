@@ -136,9 +136,8 @@ impl Connection {
             () = self.stranger.cancelled() => {}
             () = tokio::time::sleep(INTRODUCTION) => {}
         }
-        match self.pass.get() {
-            Some(pass) => pass.door.closed().cancelled().await,
-            None => {}
+        if let Some(pass) = self.pass.get() {
+            pass.door.closed().cancelled().await;
         }
     }
 

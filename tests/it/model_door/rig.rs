@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use ecr::gateway::{
-    Credential, DoorError, FinalStyle, Gateway, GatewaySettings, Landing, ModelCall, ModelDoor as _,
-    PassGrant, PassLedger, PassLimits, PassPort, Protocol, ToolAnswer, ToolRecord, ToolSession,
-    ToolSpec, Upstream,
+    Credential, DoorError, FinalStyle, Gateway, GatewaySettings, Landing, ModelCall,
+    ModelDoor as _, PassGrant, PassLedger, PassLimits, PassPort, Protocol, ToolAnswer, ToolRecord,
+    ToolSession, ToolSpec, Upstream,
 };
 use ecr::http::{HttpClient, HttpSettings, Transport};
 use ecr::ledger::{PriceTable, Prices, Rates, RunCaps};

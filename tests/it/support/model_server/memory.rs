@@ -28,7 +28,10 @@ impl Transport for MemoryProvider {
         request: Outgoing,
     ) -> Pin<Box<dyn Future<Output = Result<TransportAnswer, TransportError>> + Send + '_>> {
         Box::pin(async move {
-            let query = request.url.query().map_or(String::new(), |q| format!("?{q}"));
+            let query = request
+                .url
+                .query()
+                .map_or(String::new(), |q| format!("?{q}"));
             let action = self.script.next(Recorded {
                 path: format!("{}{query}", request.url.path()),
                 headers: request.headers,
@@ -47,24 +50,27 @@ impl Transport for MemoryProvider {
                 Act::Answer(raw) => raw,
             };
             let pieces = raw.body.into_iter();
-            let body = stream::unfold((pieces, unfinished), |(mut pieces, unfinished)| async move {
-                loop {
-                    let item: Result<Bytes, TransportError> = match pieces.next() {
-                        None => {
-                            unfinished.finished();
-                            return None;
-                        }
-                        Some(Piece::Data(bytes)) => Ok(bytes),
-                        Some(Piece::Wait(gate)) => {
-                            gate.wait().await;
-                            continue;
-                        }
-                        Some(Piece::Hang) => std::future::pending().await,
-                        Some(Piece::Cut) => Err(TransportError::Lost("cut".to_owned())),
-                    };
-                    return Some((item, (pieces, unfinished)));
-                }
-            });
+            let body = stream::unfold(
+                (pieces, unfinished),
+                |(mut pieces, unfinished)| async move {
+                    loop {
+                        let item: Result<Bytes, TransportError> = match pieces.next() {
+                            None => {
+                                unfinished.finished();
+                                return None;
+                            }
+                            Some(Piece::Data(bytes)) => Ok(bytes),
+                            Some(Piece::Wait(gate)) => {
+                                gate.wait().await;
+                                continue;
+                            }
+                            Some(Piece::Hang) => std::future::pending().await,
+                            Some(Piece::Cut) => Err(TransportError::Lost("cut".to_owned())),
+                        };
+                        return Some((item, (pieces, unfinished)));
+                    }
+                },
+            );
             Ok(TransportAnswer {
                 status: raw.status,
                 headers: raw.headers,

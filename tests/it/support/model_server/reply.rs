@@ -53,13 +53,8 @@ impl Reply {
         }
     }
 
-    /// A call of a tool.
-    pub(crate) fn tool(name: &str, arguments: Value) -> Self {
-        Self::default().and_tool(name, arguments)
-    }
-
-    /// One more tool call in the same turn.
-    pub(crate) fn and_tool(mut self, name: &str, arguments: Value) -> Self {
+    /// With a tool call besides what it says already; `Reply::default()` says nothing.
+    pub(crate) fn tool(mut self, name: &str, arguments: Value) -> Self {
         self.tools.push((name.to_owned(), arguments));
         self
     }
@@ -138,29 +133,42 @@ impl Reply {
         };
         let mut blocks = Vec::new();
         if let Some(text) = &self.text {
-            blocks.push((json!({"type": "text", "text": ""}), json!({"type": "text_delta", "text": text}),
-                json!({"type": "text", "text": text})));
+            blocks.push((
+                json!({"type": "text", "text": ""}),
+                json!({"type": "text_delta", "text": text}),
+                json!({"type": "text", "text": text}),
+            ));
         }
         for (n, (name, arguments)) in self.tools.iter().enumerate() {
-            let head = json!({"type": "tool_use", "id": format!("toolu_{n}"), "name": name, "input": {}});
+            let head =
+                json!({"type": "tool_use", "id": format!("toolu_{n}"), "name": name, "input": {}});
             let delta = json!({"type": "input_json_delta", "partial_json": arguments.to_string()});
             let whole = json!({"type": "tool_use", "id": format!("toolu_{n}"), "name": name, "input": arguments});
             blocks.push((head, delta, whole));
         }
         if !stream {
             let content: Vec<_> = blocks.into_iter().map(|(_, _, whole)| whole).collect();
-            return vec![(None, json!({"id": "msg_1", "type": "message", "role": "assistant", "model": model,
-                "content": content, "stop_reason": stop, "stop_sequence": null, "usage": usage(output)}))];
+            return vec![(
+                None,
+                json!({"id": "msg_1", "type": "message", "role": "assistant", "model": model,
+                "content": content, "stop_reason": stop, "stop_sequence": null, "usage": usage(output)}),
+            )];
         }
-        let mut events = vec![json!({"type": "message_start", "message": {"id": "msg_1", "type": "message",
-            "role": "assistant", "model": model, "content": [], "stop_reason": null, "usage": usage(1)}})];
+        let mut events = vec![
+            json!({"type": "message_start", "message": {"id": "msg_1", "type": "message",
+            "role": "assistant", "model": model, "content": [], "stop_reason": null, "usage": usage(1)}}),
+        ];
         for (index, (head, delta, _)) in blocks.into_iter().enumerate() {
-            events.push(json!({"type": "content_block_start", "index": index, "content_block": head}));
+            events.push(
+                json!({"type": "content_block_start", "index": index, "content_block": head}),
+            );
             events.push(json!({"type": "content_block_delta", "index": index, "delta": delta}));
             events.push(json!({"type": "content_block_stop", "index": index}));
         }
-        events.push(json!({"type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": null},
-            "usage": {"output_tokens": output}}));
+        events.push(
+            json!({"type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": null},
+            "usage": {"output_tokens": output}}),
+        );
         events.push(json!({"type": "message_stop"}));
         named(events)
     }
@@ -177,10 +185,16 @@ impl Reply {
         if let Some(text) = &self.text {
             let part = match self.end {
                 End::Refused => json!({"type": "refusal", "refusal": text}),
-                End::Natural | End::Truncated => json!({"type": "output_text", "text": text, "annotations": []}),
+                End::Natural | End::Truncated => {
+                    json!({"type": "output_text", "text": text, "annotations": []})
+                }
             };
-            items.push(json!({"type": "message", "id": "msg_1", "role": "assistant", "content": [part]}));
-            deltas.push(json!({"type": "response.output_text.delta", "item_id": "msg_1", "delta": text}));
+            items.push(
+                json!({"type": "message", "id": "msg_1", "role": "assistant", "content": [part]}),
+            );
+            deltas.push(
+                json!({"type": "response.output_text.delta", "item_id": "msg_1", "delta": text}),
+            );
         }
         for (n, (name, arguments)) in self.tools.iter().enumerate() {
             let (namespace, name) = match name.rsplit_once("__") {
@@ -208,11 +222,15 @@ impl Reply {
         let mut events = vec![json!({"type": "response.created",
             "response": {"id": "resp_1", "object": "response", "status": "in_progress", "model": model}})];
         for (index, item) in items.iter().enumerate() {
-            events.push(json!({"type": "response.output_item.added", "output_index": index, "item": item}));
+            events.push(
+                json!({"type": "response.output_item.added", "output_index": index, "item": item}),
+            );
         }
         events.append(&mut deltas);
         for (index, item) in items.iter().enumerate() {
-            events.push(json!({"type": "response.output_item.done", "output_index": index, "item": item}));
+            events.push(
+                json!({"type": "response.output_item.done", "output_index": index, "item": item}),
+            );
         }
         events.push(json!({"type": format!("response.{status}"), "response": whole}));
         named(events)
@@ -247,8 +265,11 @@ impl Reply {
             message["tool_calls"] = json!(calls);
         }
         if !stream {
-            return vec![(None, json!({"id": "c", "object": "chat.completion", "model": model, "usage": usage,
-                "choices": [{"index": 0, "message": message, "finish_reason": finish}]}))];
+            return vec![(
+                None,
+                json!({"id": "c", "object": "chat.completion", "model": model, "usage": usage,
+                "choices": [{"index": 0, "message": message, "finish_reason": finish}]}),
+            )];
         }
         let chunk = |delta: Value, finish: Value| {
             json!({"id": "c", "object": "chat.completion.chunk", "model": model, "usage": null,
@@ -257,7 +278,10 @@ impl Reply {
         vec![
             (None, chunk(message, Value::Null)),
             (None, chunk(json!({}), json!(finish))),
-            (None, json!({"id": "c", "object": "chat.completion.chunk", "model": model, "choices": [], "usage": usage})),
+            (
+                None,
+                json!({"id": "c", "object": "chat.completion.chunk", "model": model, "choices": [], "usage": usage}),
+            ),
         ]
     }
 }

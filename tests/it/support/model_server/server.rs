@@ -41,7 +41,8 @@ impl ModelServer {
                 stream.set_nodelay(true).unwrap();
                 tokio::spawn(async move {
                     let service = service_fn(move |request| answer(script.clone(), request));
-                    let serving = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+                    let serving =
+                        http1::Builder::new().serve_connection(TokioIo::new(stream), service);
                     // A broken connection is what some scripts ask for.
                     let _ = serving.await;
                 });
