@@ -50,11 +50,14 @@ async fn until_refused(rig: &Rig, grant: PassGrant) -> (usize, DoorError) {
     panic!("never refused");
 }
 
+/// Sets a cap, given a call's input estimate; the cap, and how many calls fit.
+type Case = (fn(&mut PassGrant, u64), Cap, usize);
+
 #[tokio::test(start_paused = true)]
 async fn each_cap_of_a_pass_refuses_in_time() {
     // The body is 127 bytes, so 43 tokens are expected of each call, and 100 of output.
     let estimate = (body(true).to_string().len() as u64).div_ceil(3);
-    let cases: Vec<(fn(&mut PassGrant, u64), Cap, usize)> = vec![
+    let cases: Vec<Case> = vec![
         (|grant, _| grant.limits.turns = 3, Cap::Turns, 3),
         (
             |grant, estimate| grant.limits.input_tokens = 10 + estimate,

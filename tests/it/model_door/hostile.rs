@@ -1,5 +1,6 @@
 //! Clients that mean harm: nothing leaks, nothing is served, memory stays bounded.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use ecr::gateway::{PassPort, Protocol};
@@ -30,7 +31,7 @@ fn post(path: &str, headers: &[String], body: &str) -> Vec<u8> {
         text.push_str(header);
         text.push_str("\r\n");
     }
-    text.push_str(&format!("content-length: {}\r\n\r\n{body}", body.len()));
+    let _ = write!(text, "content-length: {}\r\n\r\n{body}", body.len());
     text.into_bytes()
 }
 
