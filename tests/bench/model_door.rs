@@ -62,7 +62,7 @@ async fn provide(mut stream: TcpStream, mut ticks: tokio::sync::mpsc::UnboundedR
             return;
         }
         request.extend_from_slice(&piece[..read]);
-        if !request.ends_with(b"}") {
+        if !request.ends_with(b"}]}") {
             continue;
         }
         let has = |word: &str| memchr::memmem::find(&request, word.as_bytes()).is_some();

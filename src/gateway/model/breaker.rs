@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use sha2::{Digest as _, Sha256};
 
 use crate::gateway::seam::{Credential, Upstream};
+use crate::model::Secret;
 use crate::port::EngineError;
 
 /// One breaker for each credential of the run.
@@ -38,21 +39,20 @@ impl Breakers {
 }
 
 fn key(upstream: &Upstream) -> [u8; 32] {
-    let (kind, secret, account) = match &upstream.credential {
-        Credential::None => ("none", "", ""),
-        Credential::ApiKey(key) => ("key", key.expose().as_str(), ""),
-        Credential::Bearer(token) => ("bearer", token.expose().as_str(), ""),
-        Credential::Oauth(token) => ("oauth", token.expose().as_str(), ""),
-        Credential::ChatGpt { token, account } => {
-            ("chatgpt", token.expose().as_str(), account.as_str())
-        }
+    let (kind, account) = match &upstream.credential {
+        Credential::None => ("none", ""),
+        Credential::ApiKey(_) => ("key", ""),
+        Credential::Bearer(_) => ("bearer", ""),
+        Credential::Oauth(_) => ("oauth", ""),
+        Credential::ChatGpt { account, .. } => ("chatgpt", account.as_str()),
     };
+    let secret = upstream.credential.secret().map(Secret::expose);
     let mut digest = Sha256::new();
     let parts = [
         upstream.provider.as_str(),
         upstream.base_url.as_str(),
         kind,
-        secret,
+        secret.map_or("", String::as_str),
         account,
     ];
     for part in parts {
@@ -66,7 +66,6 @@ fn key(upstream: &Upstream) -> [u8; 32] {
 mod tests {
     use super::*;
     use crate::gateway::seam::Protocol;
-    use crate::model::Secret;
 
     fn upstream(key: &str) -> Upstream {
         Upstream {

@@ -312,6 +312,7 @@ impl PassDoor {
                 Ok(begun) => return Ok(begun),
                 Err(failure) => failure,
             };
+            let failure = self.without_secret(failure);
             if let EngineError::Stalled(_) = failure.verdict.error {
                 // The provider may be working on it all the same: it counts as sent.
                 return Err(failure.into());
@@ -417,9 +418,10 @@ impl PassDoor {
         let Some(tools) = &self.grant.tools else {
             return Ok(());
         };
+        let calls = tools.record().calls;
         let near = {
             let mut books = self.run.books();
-            books.note_tool_calls(&self.grant.pass, tools.record().calls);
+            books.note_tool_calls(&self.grant.pass, calls);
             books.near(&self.grant.pass)
         };
         let landing = &self.grant.landing;
@@ -450,6 +452,22 @@ impl PassDoor {
         asked
             .and_then(|model| self.run.prices.of(&model))
             .or_else(|| self.run.prices.of(&self.grant.model))
+    }
+
+    /// The same error without the credential: a provider may quote what it was shown.
+    pub(super) fn masked(&self, error: EngineError) -> EngineError {
+        let secret = self.grant.upstream.credential.secret();
+        let Some(secret) = secret.map(Secret::expose).filter(|s| !s.is_empty()) else {
+            return error;
+        };
+        let clean = |text: String| text.replace(secret.as_str(), "***");
+        match error {
+            EngineError::Unavailable(text) => EngineError::Unavailable(clean(text)),
+            EngineError::Transient(text) => EngineError::Transient(clean(text)),
+            EngineError::Refused(text) => EngineError::Refused(clean(text)),
+            EngineError::Protocol(text) => EngineError::Protocol(clean(text)),
+            other => other,
+        }
     }
 
     /// Tells a person following the run.

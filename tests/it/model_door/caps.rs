@@ -177,6 +177,29 @@ async fn too_many_calls_at_once_are_refused_for_the_pass() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn calls_beyond_the_runs_slots_wait() {
+    let gate = Gate::default();
+    let held = || Step::After(gate.clone(), Box::new(Reply::text("x").into()));
+    let rig = Rig::in_memory(Script::new((0..12).map(|_| held()))).await;
+    let ports: Vec<_> = (0..12)
+        .map(|n| {
+            let mut grant = rig.grant(CHAT);
+            grant.pass = PassId::new(format!("pass-{n}"));
+            rig.gateway.open_pass(grant).unwrap()
+        })
+        .collect();
+    let calls =
+        futures_util::future::join_all(ports.iter().map(|port| ask(port, call(CHAT, true))));
+    let opening = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(rig.script.requests().len(), 8, "the rig has eight slots");
+        gate.open();
+    };
+    let (results, ()) = tokio::join!(calls, opening);
+    assert!(results.iter().all(Result::is_ok));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_model_without_a_price_is_counted_in_tokens() {
     let rig = Rig::in_memory(replies(1, small())).await;
     let mut grant = rig.grant(CHAT);

@@ -11,7 +11,7 @@ use futures_util::StreamExt as _;
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::rig::{NOW, PROTOCOLS, Rig, ask, call, class, counts};
+use super::rig::{NOW, PROTOCOLS, Rig, ask, call, class, counts, key};
 use crate::support::model_server::{Gate, Piece, Reply, ReplyUsage, Script, Step};
 
 const CHAT: Protocol = Protocol::OpenAiChat;
@@ -505,4 +505,18 @@ async fn an_answer_that_nobody_wants_is_cancelled_upstream() {
         let tokens = port.ledger().usage.tokens().unwrap();
         tokens.input + tokens.output
     });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_quoted_credential_goes_no_further() {
+    let quoting =
+        json!({"error": {"message": format!("bad header: Bearer {}", key())}}).to_string();
+    for status in [400, 404, 500] {
+        let step = || Step::status(status, &quoting);
+        let (result, _, _, ledger) = play(CHAT, vec![step(), step(), step()]).await;
+        assert!(
+            !format!("{result:?}{ledger:?}").contains(&key()),
+            "{status}"
+        );
+    }
 }
