@@ -370,14 +370,13 @@ async fn prepare(
             .collect();
         let chunks = pack(&diff, &kept, limits);
         let (mut filtered, mut hidden) = (BTreeMap::new(), BTreeMap::new());
-        for (at, reason) in reasons.iter().enumerate() {
-            match reason {
-                None => {}
-                Some(reason @ FilterReason::TextAsBinary) => {
-                    drop(hidden.insert(at, reason.to_string()))
-                }
-                Some(reason) => drop(filtered.insert(at, reason.to_string())),
-            }
+        for (at, reason) in reasons.into_iter().enumerate() {
+            let Some(reason) = reason else { continue };
+            let place = match reason {
+                FilterReason::TextAsBinary => &mut hidden,
+                _ => &mut filtered,
+            };
+            place.insert(at, reason.to_string());
         }
         let planned = plan(&PlanInput {
             diff,

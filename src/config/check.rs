@@ -132,7 +132,9 @@ impl<'a> Checker<'a> {
             // The words are about the branch that is meant; its own problems say more.
             Kind::AnyOf { context } => match place.choice.and_then(|at| context.get(at)) {
                 Some(problems) if !problems.is_empty() => {
-                    problems.iter().for_each(|problem| self.take(problem));
+                    for problem in problems {
+                        self.take(problem);
+                    }
                 }
                 _ => self.wrong(&place),
             },

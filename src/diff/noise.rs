@@ -435,11 +435,11 @@ fn reads_as_text(content: &[u8]) -> bool {
     const PROBED: usize = 64 * 1024;
     let probe = &content[..content.len().min(PROBED)];
     if probe.starts_with(b"\xff\xfe") || probe.starts_with(b"\xfe\xff") {
-        return probe.len() > 2 && probe.iter().filter(|b| **b == 0).count() * 3 > probe.len();
+        return probe.len() > 2 && memchr::memchr_iter(0, probe).count() * 3 > probe.len();
     }
     let odd = |b: &&u8| matches!(**b, 1..=8 | 11 | 14..=31 | 127);
     let (nul, control) = (
-        probe.iter().filter(|b| **b == 0).count(),
+        memchr::memchr_iter(0, probe).count(),
         probe.iter().filter(odd).count(),
     );
     let text = String::from_utf8_lossy(probe);

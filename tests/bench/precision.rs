@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use ecr::detect::{mask, printable};
+use ecr::detect::mask;
 use ecr::diff::{Diff, FileDiff, FileMode, Hunk};
 use ecr::engine::builtin::{BuiltinEngine, CheckSettings};
+use ecr::model::printable;
 use ecr::model::{
     AgentId, ChangeStatus, FindingReport, Fingerprint, PassId, PassKind, RepoPath, Usage,
 };

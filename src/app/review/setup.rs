@@ -247,11 +247,11 @@ fn known_agents(asked: &[String], loaded: &LoadedConfig) -> Result<(), AppError>
     }
 }
 
+/// A rule file: its path and content.
+type RuleFile = (String, Arc<[u8]>);
+
 /// `rules/*.yml` and `rules/*.yaml` of the set-up folder, sorted by name.
-fn rule_files(
-    tree: &dyn Tree,
-    folder: Option<&RepoPath>,
-) -> Result<Vec<(String, Arc<[u8]>)>, AppError> {
+fn rule_files(tree: &dyn Tree, folder: Option<&RepoPath>) -> Result<Vec<RuleFile>, AppError> {
     let unreadable = |error: &dyn std::fmt::Display| {
         AppError::plain(format!("cannot read the set-up's rules: {error}"))
     };

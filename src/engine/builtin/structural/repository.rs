@@ -145,7 +145,7 @@ impl RepositoryRules {
         &self.rules
     }
 
-    /// Reports what the rules find in the added lines of `file`; see [`super::check`].
+    /// Reports what the rules find in the added lines of `file`; see [`super::check()`].
     pub fn check(&self, file: &CheckedFile<'_>, sink: &mut dyn FnMut(Hit)) -> Result<(), Unparsed> {
         let (Some(content), Some(language)) = (file.content, Language::of(file)) else {
             return Ok(());
