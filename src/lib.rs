@@ -10,6 +10,7 @@ pub mod detect;
 pub mod diff;
 pub mod engine;
 pub mod finding;
+pub mod gateway;
 pub mod git;
 pub mod model;
 pub mod pipeline;
