@@ -1,6 +1,7 @@
 //! The one door of a run: model calls and tool calls of every engine pass here, and nothing else gets out.
 
 mod seam;
+pub mod tools;
 
 pub use seam::{
     AnswerEnd, Cap, Credential, DoorBody, DoorError, FinalStyle, Landing, ModelAnswer, ModelCall,
