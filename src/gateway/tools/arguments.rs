@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn numbers_are_whole_and_in_range() {
-        let mut number = |value: Value| arguments(json!({"a": value})).number("a", 1, 9);
+        let number = |value: Value| arguments(json!({"a": value})).number("a", 1, 9);
         assert_eq!(number(json!(9)), Ok(Some(9)));
         for bad in [
             json!(0),

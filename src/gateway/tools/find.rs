@@ -34,6 +34,7 @@ pub(super) fn matcher(pattern: &str) -> Result<Regex, String> {
         .map_err(|error| refused(&error.kind().to_string()))?;
     RegexBuilder::new(glob.regex())
         .unicode(false)
+        .dot_matches_new_line(true)
         .size_limit(MATCHER_SIZE)
         .build()
         .map_err(|_| refused("it is too complex"))
