@@ -12,6 +12,8 @@ pub mod engine;
 pub mod finding;
 pub mod gateway;
 pub mod git;
+pub mod http;
+pub mod ledger;
 pub mod model;
 pub mod pipeline;
 pub mod port;

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::fmt;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -16,6 +15,7 @@ use reqwest::Url;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::ledger::Cap;
 use crate::model::{Cost, ModelId, PassId, RepoPath, Secret, Usage};
 use crate::port::{BoxFuture, EngineError, Meter, Progress};
 
@@ -110,45 +110,6 @@ impl Default for PassLimits {
             concurrent_calls: 4,
             stall: Duration::from_secs(180),
         }
-    }
-}
-
-/// A bound that a pass or a run can meet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Cap {
-    /// Model calls of the pass.
-    Turns,
-    /// Tool calls of the pass.
-    ToolCalls,
-    /// Input tokens of the pass.
-    InputTokens,
-    /// Output tokens of the pass.
-    OutputTokens,
-    /// Money of the pass.
-    Cost,
-    /// The pass's deadline is near.
-    Time,
-    /// Model calls of the pass at the same time.
-    Concurrency,
-    /// Tokens of the run.
-    RunTokens,
-    /// Money of the run.
-    RunCost,
-}
-
-impl fmt::Display for Cap {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Turns => "model calls of the pass",
-            Self::ToolCalls => "tool calls of the pass",
-            Self::InputTokens => "input tokens of the pass",
-            Self::OutputTokens => "output tokens of the pass",
-            Self::Cost => "money of the pass",
-            Self::Time => "time of the pass",
-            Self::Concurrency => "simultaneous model calls of the pass",
-            Self::RunTokens => "tokens of the run",
-            Self::RunCost => "money of the run",
-        })
     }
 }
 
@@ -333,6 +294,16 @@ pub enum DoorError {
         /// The provider's error body, at most 64 KiB; empty when there is none.
         body: Bytes,
     },
+}
+
+impl From<EngineError> for DoorError {
+    fn from(error: EngineError) -> Self {
+        Self::Failed {
+            error,
+            status: None,
+            body: Bytes::new(),
+        }
+    }
 }
 
 /// The model door of one pass, as the engine of our own uses it (in memory, no socket).
