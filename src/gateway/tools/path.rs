@@ -51,7 +51,7 @@ pub(super) struct Meant {
     pub(super) unescaped: Option<RepoPath>,
 }
 
-/// Reads a path. `exists` decides between a name that looks escaped and one that is.
+/// Reads a path. Whoever looks it up decides between a name that looks escaped and one that is.
 pub(super) fn parse(text: &str) -> Result<Meant, String> {
     let bare = text.strip_prefix("./").unwrap_or(text);
     if bare.len() > LONGEST {

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use ecr::gateway::tools::{Session, mcp_service};
-use ecr::gateway::{DoorBody, ToolService, ToolSession};
+use ecr::gateway::{DoorBody, ToolService, ToolServiceFactory, ToolSession};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use hyper::service::service_fn;
@@ -28,8 +28,9 @@ pub(super) struct Client {
 
 impl Client {
     pub(super) fn new(session: Arc<Session>, agent: &'static str) -> Self {
+        let factory: ToolServiceFactory = mcp_service;
         Self {
-            service: mcp_service(session),
+            service: factory(session),
             agent,
             version: None,
             next: 0,
@@ -289,7 +290,7 @@ async fn what_is_no_request_is_refused_cleanly() {
     ] {
         let (status, answer) = client.post(body.clone()).await;
         let refused = status.is_client_error() || answer.get("error").is_some();
-        assert!(refused, "{:.80}: {status} {answer}", body);
+        assert!(refused, "{body:.80}: {status} {answer}");
         assert!(answer.to_string().len() < 2_000);
     }
     for (header, value) in [
@@ -311,6 +312,43 @@ async fn what_is_no_request_is_refused_cleanly() {
             StatusCode::METHOD_NOT_ALLOWED
         );
     }
+}
+
+#[tokio::test]
+async fn thousands_of_calls_leave_nothing_behind() {
+    let session = served();
+    let client = Client::new(Arc::clone(&session), "x");
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "read", "arguments": {"path": "README.md"}}})
+    .to_string();
+    for round in 0..20 {
+        let calls = (0..100).map(|_| client.post(call.clone()));
+        for (status, answer) in futures_util::future::join_all(calls).await {
+            assert_eq!(status, StatusCode::OK);
+            assert_eq!(
+                answer["result"]["content"][0]["text"], "1\thello",
+                "{round}"
+            );
+        }
+        // A client that hangs up at once.
+        let request = client.request(Method::POST, call.clone());
+        let mut gone = client.service.handle(request);
+        assert!(futures_util::poll!(&mut gone).is_pending());
+        drop(gone);
+    }
+    let alive = || {
+        tokio::runtime::Handle::current()
+            .metrics()
+            .num_alive_tasks()
+    };
+    for _ in 0..1_000 {
+        if alive() == 0 {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(alive(), 0, "no task is left");
+    assert!((2_000..=2_020).contains(&session.record().calls));
 }
 
 /// A connection that counts what is written to it.
