@@ -5,6 +5,7 @@
 //! Layers point downwards only (`tests/it/architecture.rs` proves it); the map is `llp/0000-ecr.explainer.md`.
 
 pub mod app;
+pub mod cli;
 pub mod config;
 pub mod detect;
 pub mod diff;

@@ -2,6 +2,8 @@
 //!
 //! Two judgements with opposite errors: [`secrets`] reports and errs to precision; [`mask`] hides and
 //! errs to caution, so it also takes what only looks like a credential.
+//!
+//! @ref LLP 0005#two-judgements-about-credentials — reporting and masking err on opposite sides
 
 mod hostile;
 mod mask;

@@ -1,14 +1,17 @@
 //! The one gate for text that somebody else wrote.
+//!
+//! @ref LLP 0006#hostile-text — one gate for text of others
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::ops::Range;
 
+use crate::detect;
 use crate::model::RepoPath;
 
 /// Replaces what looks like a credential.
 pub(super) fn mask(text: &str) -> Cow<'_, str> {
-    Cow::Borrowed(text)
+    detect::mask(text)
 }
 
 /// True for characters that must never reach an output raw: C0 and C1 controls, bidirectional

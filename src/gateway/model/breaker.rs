@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use sha2::{Digest as _, Sha256};
 
 use crate::gateway::seam::{Credential, Upstream};
+use crate::port::EngineError;
 
 /// One breaker for each credential of the run.
 #[derive(Debug, Default)]
@@ -21,16 +22,18 @@ impl Breakers {
         open.insert(key(upstream), resets_at);
     }
 
-    /// `Some(resets_at)` while the allowance is used up.
-    pub(super) fn tripped(&self, upstream: &Upstream, now: u64) -> Option<Option<u64>> {
+    /// Fails while the allowance is used up.
+    pub(super) fn check(&self, upstream: &Upstream, now: u64) -> Result<(), EngineError> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let key = key(upstream);
-        let resets_at = *open.get(&key)?;
-        if resets_at.is_some_and(|at| at <= now) {
-            open.remove(&key);
-            return None;
+        match open.get(&key) {
+            None => Ok(()),
+            Some(Some(at)) if *at <= now => {
+                open.remove(&key);
+                Ok(())
+            }
+            Some(&resets_at) => Err(EngineError::UsageLimited { resets_at }),
         }
-        Some(resets_at)
     }
 }
 
@@ -77,11 +80,12 @@ mod tests {
     #[test]
     fn one_credential_does_not_stop_another() {
         let breakers = Breakers::default();
+        let used_up = |resets_at| Err(EngineError::UsageLimited { resets_at });
         breakers.trip(&upstream("a"), Some(100));
-        assert_eq!(breakers.tripped(&upstream("a"), 99), Some(Some(100)));
-        assert_eq!(breakers.tripped(&upstream("b"), 99), None);
-        assert_eq!(breakers.tripped(&upstream("a"), 100), None, "it has reset");
+        assert_eq!(breakers.check(&upstream("a"), 99), used_up(Some(100)));
+        assert_eq!(breakers.check(&upstream("b"), 99), Ok(()));
+        assert_eq!(breakers.check(&upstream("a"), 100), Ok(()), "it has reset");
         breakers.trip(&upstream("a"), None);
-        assert_eq!(breakers.tripped(&upstream("a"), u64::MAX), Some(None));
+        assert_eq!(breakers.check(&upstream("a"), u64::MAX), used_up(None));
     }
 }

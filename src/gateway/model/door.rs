@@ -117,6 +117,14 @@ impl PassDoor {
             usage: Usage::NONE,
             ..PassLedger::default()
         };
+        if run.prices.of(&grant.model).is_none() {
+            let text = format!(
+                "no price known for {}: counted in tokens, money is not capped",
+                grant.model
+            );
+            let activity = ProgressEvent::PassActivity(grant.pass.clone(), text);
+            grant.progress.event(activity);
+        }
         Self {
             run,
             grant,
@@ -136,11 +144,6 @@ impl PassDoor {
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What the pass was granted.
-    pub(crate) fn grant(&self) -> &PassGrant {
-        &self.grant
     }
 
     /// The child's stand-in for a key.
@@ -403,13 +406,11 @@ impl PassDoor {
             &self.grant.allowed_tools,
             !state.tools_seen,
         );
-        match problem {
-            Some(problem) => Err(EngineError::Protocol(problem).into()),
-            None => {
-                state.tools_seen = true;
-                Ok(())
-            }
+        if let Some(problem) = problem {
+            return Err(EngineError::Protocol(problem).into());
         }
+        state.tools_seen = true;
+        Ok(())
     }
 
     fn check_landing(&self) -> Result<(), DoorError> {
@@ -437,14 +438,8 @@ impl PassDoor {
     }
 
     fn check_breaker(&self) -> Result<(), DoorError> {
-        match self
-            .run
-            .breakers
-            .tripped(&self.grant.upstream, (self.run.clock)())
-        {
-            Some(resets_at) => Err(EngineError::UsageLimited { resets_at }.into()),
-            None => Ok(()),
-        }
+        let now = (self.run.clock)();
+        Ok(self.run.breakers.check(&self.grant.upstream, now)?)
     }
 
     /// The price of what is asked for; of what was granted when that is not known.
