@@ -24,3 +24,4 @@ mod render;
 mod source;
 mod structural;
 mod support;
+mod tool_door;
