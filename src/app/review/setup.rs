@@ -260,11 +260,11 @@ fn known_agents(asked: &[String], loaded: &LoadedConfig) -> Result<(), AppError>
     Ok(())
 }
 
+/// A file's path and content.
+type NamedFile = (String, Arc<[u8]>);
+
 /// `rules/*.yml` and `rules/*.yaml` of the set-up folder, sorted by name.
-fn rule_files(
-    tree: &dyn Tree,
-    folder: Option<&RepoPath>,
-) -> Result<Vec<(String, Arc<[u8]>)>, AppError> {
+fn rule_files(tree: &dyn Tree, folder: Option<&RepoPath>) -> Result<Vec<NamedFile>, AppError> {
     let unreadable = |error: &dyn std::fmt::Display| {
         AppError::plain(format!("cannot read the set-up's rules: {error}"))
     };
