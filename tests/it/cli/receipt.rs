@@ -1,6 +1,7 @@
 //! The receipt accounts for every changed line that git counts.
 
 use std::ffi::OsStr;
+use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -63,6 +64,14 @@ fn adds_up(repo: &TestRepo) -> Value {
     report
 }
 
+/// `word 0`, `word 1`, … on lines of their own.
+fn numbered(word: &str, count: usize) -> String {
+    (0..count).fold(String::new(), |mut text, n| {
+        let _ = writeln!(text, "{word} {n}");
+        text
+    })
+}
+
 /// The one entry for a path.
 fn entry<'a>(report: &'a Value, path: &str) -> &'a Value {
     let files = report["coverage"]["files"].as_array().expect("files");
@@ -73,7 +82,7 @@ fn entry<'a>(report: &'a Value, path: &str) -> &'a Value {
 #[test]
 fn one_commit_with_everything_odd() {
     let repo = started();
-    let text: String = (0..40).map(|n| format!("line {n}\n")).collect();
+    let text = numbered("line", 40);
     repo.write("old name.txt", &text);
     repo.write("crlf.txt", "a\r\nb\r\n");
     repo.write("run.sh", "echo hi\n");
@@ -104,7 +113,7 @@ fn one_commit_with_everything_odd() {
         "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-x\n+y\n",
     );
     repo.write(OsStr::from_bytes(b"caf\xe9.txt"), "1\n2\n");
-    let lock: String = (0..500).map(|n| format!("package {n}\n")).collect();
+    let lock = numbered("package", 500);
     repo.write("yarn.lock", format!("# yarn lockfile v1\n{lock}"));
     repo.write("wide.txt", "x".repeat(3_000_000) + "\ny\n");
     repo.commit_all("after");
@@ -158,7 +167,7 @@ fn a_submodule_bump() {
 #[test]
 fn the_users_configuration_changes_no_number() {
     let repo = started();
-    let text: String = (0..30).map(|n| format!("line {n}\n")).collect();
+    let text = numbered("line", 30);
     repo.write("one.txt", &text);
     repo.commit_all("before");
     repo.git(&["mv", "one.txt", "two.txt"]);
