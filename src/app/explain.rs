@@ -44,7 +44,7 @@ pub async fn run(
             "name a saved run, or what `ecr review --format json` printed",
         )
     })?;
-    let options = super::review::terminal_options(display, None);
+    let options = super::review::terminal_options(display, true, None);
     render::explain(&saved.output, id, &options).map_err(|error| match error {
         ExplainError::NotAnId(_) => {
             AppError::new(error.to_string(), "every finding of a report shows its id")

@@ -225,7 +225,7 @@ pub async fn review(
         (Input::Local(_), None) => return Err(AppError::plain("no source for a local review")),
     };
 
-    let context = RenderContext::new(terminal_options(&display, setup.root.clone()));
+    let context = RenderContext::new(terminal_options(&display, request.save, setup.root.clone()));
     let progress = Arc::new(ProgressReporter::new(progress_mode(&display), talk));
     let loaded = load(source.as_ref(), &request, started, &cancel).await;
     let review = match loaded.map_err(interrupted)? {
@@ -343,7 +343,12 @@ fn source_error(error: SourceError) -> AppError {
     }
 }
 
-pub(super) fn terminal_options(display: &Display, root: Option<PathBuf>) -> TerminalOptions {
+/// `kept` says that `ecr explain` will find the run.
+pub(super) fn terminal_options(
+    display: &Display,
+    kept: bool,
+    root: Option<PathBuf>,
+) -> TerminalOptions {
     TerminalOptions {
         width: display.width,
         colour: display.colour,
@@ -353,6 +358,7 @@ pub(super) fn terminal_options(display: &Display, root: Option<PathBuf>) -> Term
             (_, true) => render::Verbosity::Verbose,
             _ => render::Verbosity::Normal,
         },
+        kept,
         root,
     }
 }

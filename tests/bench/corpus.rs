@@ -37,7 +37,7 @@ pub(crate) struct Shape {
     pub(crate) replaced: usize,
 }
 
-/// SplitMix64.
+/// `SplitMix64`.
 struct Random(u64);
 
 impl Random {

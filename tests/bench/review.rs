@@ -141,7 +141,9 @@ impl Bench {
                 (measure::wall(&mut self.ecr(&folder, true))?, &mut all),
             ];
             if round > 0 {
-                times.into_iter().for_each(|(time, list)| list.push(time));
+                for (time, list) in times {
+                    list.push(time);
+                }
             }
         }
         let (git, text, all) = (
