@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::fmt;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -16,6 +15,7 @@ use reqwest::Url;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::ledger::Cap;
 use crate::model::{Cost, ModelId, PassId, RepoPath, Secret, Usage};
 use crate::port::{BoxFuture, EngineError, Meter, Progress};
 
@@ -110,45 +110,6 @@ impl Default for PassLimits {
             concurrent_calls: 4,
             stall: Duration::from_secs(180),
         }
-    }
-}
-
-/// A bound that a pass or a run can meet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Cap {
-    /// Model calls of the pass.
-    Turns,
-    /// Tool calls of the pass.
-    ToolCalls,
-    /// Input tokens of the pass.
-    InputTokens,
-    /// Output tokens of the pass.
-    OutputTokens,
-    /// Money of the pass.
-    Cost,
-    /// The pass's deadline is near.
-    Time,
-    /// Model calls of the pass at the same time.
-    Concurrency,
-    /// Tokens of the run.
-    RunTokens,
-    /// Money of the run.
-    RunCost,
-}
-
-impl fmt::Display for Cap {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Turns => "model calls of the pass",
-            Self::ToolCalls => "tool calls of the pass",
-            Self::InputTokens => "input tokens of the pass",
-            Self::OutputTokens => "output tokens of the pass",
-            Self::Cost => "money of the pass",
-            Self::Time => "time of the pass",
-            Self::Concurrency => "simultaneous model calls of the pass",
-            Self::RunTokens => "tokens of the run",
-            Self::RunCost => "money of the run",
-        })
     }
 }
 
@@ -335,6 +296,16 @@ pub enum DoorError {
     },
 }
 
+impl From<EngineError> for DoorError {
+    fn from(error: EngineError) -> Self {
+        Self::Failed {
+            error,
+            status: None,
+            body: Bytes::new(),
+        }
+    }
+}
+
 /// The model door of one pass, as the engine of our own uses it (in memory, no socket).
 pub trait ModelDoor: Send + Sync {
     /// Performs one model call: metered, capped, repeated where that is right, recorded.
@@ -370,6 +341,8 @@ pub struct ToolRecord {
     pub calls: u32,
     /// Lines shown, 1-based, sorted and merged, by file.
     pub seen: BTreeMap<RepoPath, Vec<RangeInclusive<u32>>>,
+    /// Changed files that the model says, in `finish`, it has examined.
+    pub examined: Vec<RepoPath>,
 }
 
 /// The tool door of one pass; the same object serves MCP and the in-memory loop.

@@ -22,3 +22,4 @@ mod render;
 mod source;
 mod structural;
 mod support;
+mod tool_door;
