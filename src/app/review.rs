@@ -14,8 +14,9 @@ use tokio_util::sync::CancellationToken;
 use self::setup::{Setup, load_setup};
 use super::runs::RunStore;
 use super::signals::SignalWatch;
-use super::{AppError, Environment};
+use super::{AppError, Environment, models};
 use crate::diff::chunk::{ChunkLimits, pack};
+use crate::diff::glob::Glob;
 use crate::diff::noise::{NoiseSettings, filter};
 use crate::finding::Policy;
 use crate::git::HostEnv;
@@ -138,6 +139,8 @@ pub struct Request {
     pub input: Input,
     /// Only these reviewers; empty for all.
     pub agents: Vec<String>,
+    /// `--model`.
+    pub model: Option<String>,
     /// `--config-dir`.
     pub config_dir: Option<PathBuf>,
     /// `--time-limit`.
@@ -239,10 +242,10 @@ pub async fn review(
                 progress: Arc::clone(&progress) as Arc<dyn Progress>,
                 cancel: cancel.clone(),
                 ladder: Arc::new(Halving),
-                tasks: None,
+                tasks: Some(models::tasks(prepared.plan.filtered.clone())),
                 incoming: None,
             };
-            Ok(execute(prepared, &setup, &request, started, deps).await)
+            execute(prepared, &setup, &request, environment, (started, deps)).await
         }
     };
     progress.finish();
@@ -335,6 +338,7 @@ struct Prepared {
     tree: Option<Arc<dyn Tree>>,
     chunks: Vec<Vec<usize>>,
     plan: Plan,
+    reviewers: Vec<PlannedAgent>,
 }
 
 async fn prepare(
@@ -360,25 +364,35 @@ async fn prepare(
     let checks = setup.loaded.config.checks.enabled
         && (request.agents.is_empty() || request.agents.iter().any(|a| a == CHECKS_AGENT));
     let checks = if checks { Some(checks_agent()?) } else { None };
+    let reviewers = models::reviewers(&setup.loaded, &request.agents)?;
+    let agents = reviewers.clone();
+    let never_sent = models::never_sent(&setup.loaded)?;
     let diff = Arc::new(input.diff.clone());
     let head = tree.clone();
     // Both walk the diff and read through trees: not work for an async thread.
     let worked = tokio::task::spawn_blocking(move || {
         let reasons = filter(&diff, base.as_deref(), head.as_deref(), &noise);
-        let kept: Vec<usize> = (0..diff.files.len())
-            .filter(|at| reasons[*at].is_none())
-            .collect();
-        let chunks = pack(&diff, &kept, limits);
-        let filtered: BTreeMap<usize, String> = reasons
+        let mut filtered: BTreeMap<usize, String> = reasons
             .iter()
             .enumerate()
             .filter_map(|(at, reason)| Some((at, reason.as_ref()?.to_string())))
             .collect();
+        for (at, file) in diff.files.iter().enumerate() {
+            let paths = [Some(&file.path), file.old_path.as_ref()];
+            let held = |glob: &Glob| paths.iter().flatten().any(|p| glob.matches(p.as_bytes()));
+            if never_sent.iter().any(held) {
+                filtered.insert(at, "held back by send.never".to_owned());
+            }
+        }
+        let kept: Vec<usize> = (0..diff.files.len())
+            .filter(|at| !filtered.contains_key(at))
+            .collect();
+        let chunks = pack(&diff, &kept, limits);
         let planned = plan(&PlanInput {
             diff,
             filtered,
             checks,
-            agents: Vec::new(),
+            agents,
             chunks: chunks.clone(),
             cross_cutting: None,
         });
@@ -392,6 +406,7 @@ async fn prepare(
         tree,
         chunks,
         plan,
+        reviewers,
     })
 }
 
@@ -416,15 +431,22 @@ async fn execute(
     prepared: Prepared,
     setup: &Setup,
     request: &Request,
-    started: Instant,
-    deps: RunDeps,
-) -> Review {
+    environment: &Environment,
+    (started, deps): (Instant, RunDeps),
+) -> Result<Review, AppError> {
     let config = &setup.loaded.config;
     let run_limit = request.time_limit.unwrap_or(PASSES_BUDGET);
     let mut engines = EngineSet::new();
     engines.insert(setup.builtin_engine());
-    let mut notes = prepared.input.notes.clone();
-    notes.extend(setup.notes.iter().cloned());
+    let concurrency = usize::try_from(config.chunk.concurrency.unwrap_or(6)).unwrap_or(6);
+    models::connect(
+        &mut engines,
+        &prepared.reviewers,
+        &setup.loaded,
+        environment,
+        concurrency,
+    )
+    .await?;
     let input = RunInput {
         info: prepared.input.info,
         sandbox: SandboxInfo {
@@ -442,15 +464,15 @@ async fn execute(
         },
         scope: None,
         limits: Limits {
-            concurrency: usize::try_from(config.chunk.concurrency.unwrap_or(6)).unwrap_or(6),
+            concurrency,
             pass: PASS_BUDGET.min(run_limit),
             passes: PASSES_BUDGET.min(run_limit),
             run: run_limit,
         },
-        notes,
+        notes: prepared.input.notes,
         started,
     };
-    run(input, &engines, deps).await
+    Ok(run(input, &engines, deps).await)
 }
 
 fn print_plan(
