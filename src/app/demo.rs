@@ -54,25 +54,22 @@ pub fn prepare(
     let failed = |error: std::io::Error| {
         AppError::plain(format!("cannot make the sample repository: {error}"))
     };
-    let (root, temporary) = match keep {
-        Some(folder) => {
-            let folder = environment.cwd().join(folder);
-            fs::create_dir_all(&folder).map_err(failed)?;
-            if fs::read_dir(&folder).map_err(failed)?.next().is_some() {
-                return Err(AppError::new(
-                    format!("{} is not empty", folder.display()),
-                    "name a folder that does not exist yet",
-                ));
-            }
-            (folder, None)
+    let (root, temporary) = if let Some(folder) = keep {
+        let folder = environment.cwd().join(folder);
+        fs::create_dir_all(&folder).map_err(failed)?;
+        if fs::read_dir(&folder).map_err(failed)?.next().is_some() {
+            return Err(AppError::new(
+                format!("{} is not empty", folder.display()),
+                "name a folder that does not exist yet",
+            ));
         }
-        None => {
-            let dir = tempfile::Builder::new()
-                .prefix("ecr-demo-")
-                .tempdir()
-                .map_err(failed)?;
-            (dir.path().to_path_buf(), Some(dir))
-        }
+        (folder, None)
+    } else {
+        let dir = tempfile::Builder::new()
+            .prefix("ecr-demo-")
+            .tempdir()
+            .map_err(failed)?;
+        (dir.path().to_path_buf(), Some(dir))
     };
     let root = root.canonicalize().map_err(failed)?;
     write(&root, |sample| sample.base.to_owned()).map_err(failed)?;
@@ -100,7 +97,8 @@ fn write(root: &Path, content: impl Fn(&Sample) -> String) -> std::io::Result<()
     Ok(())
 }
 
-/// A made-up access key id in AWS's form. Assembled here so that no scanner trips over the source.
+/// A made-up secret key in a payment provider's form. Assembled here so that no scanner trips over
+/// the source.
 fn sample_credential() -> String {
-    ["AK", "IA", "QX7B", "2HTW", "5JR4", "M6ZN"].concat()
+    ["sk", "_live_", "Qx7B2hTw", "5Jr4M6Zn", "9Lk3Vp8s"].concat()
 }

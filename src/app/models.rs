@@ -19,7 +19,7 @@ use crate::gateway::{Credential, Gateway, GatewaySettings, PassLimits, Protocol,
 use crate::http::{HttpClient, HttpSettings, ProxySettings};
 use crate::ledger::{PriceTable, Prices, Rates, RunCaps};
 use crate::model::{Cost, EngineName, ModelId, Secret};
-use crate::pipeline::{EngineSet, PlannedAgent, TaskWriter};
+use crate::pipeline::{EngineSet, Plan, PlannedAgent, TaskWriter};
 use crate::prompt::{ReviewTask, reviewer_system};
 
 /// Providers whose address is known: id, protocol, address. Others name theirs in the configuration.
@@ -106,7 +106,16 @@ fn not_here(model: &ModelId, engine: EngineChoice) -> AppError {
 }
 
 /// Writes the tasks of a run; its mark is drawn here.
-pub(super) fn tasks(filtered: Vec<Option<String>>) -> TaskWriter {
+pub(super) fn tasks(plan: &Plan) -> TaskWriter {
+    let not_for_models = |(at, reason): (usize, &Option<String>)| {
+        reason.clone().or_else(|| plan.hidden.get(&at).cloned())
+    };
+    let filtered: Vec<_> = plan
+        .filtered
+        .iter()
+        .enumerate()
+        .map(not_for_models)
+        .collect();
     let mark = format!("{:016x}", RandomState::new().build_hasher().finish());
     Arc::new(move |pass, diff| {
         let task = ReviewTask {

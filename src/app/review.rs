@@ -17,7 +17,7 @@ use super::signals::SignalWatch;
 use super::{AppError, Environment, models};
 use crate::diff::chunk::{ChunkLimits, pack};
 use crate::diff::glob::Glob;
-use crate::diff::noise::{NoiseSettings, filter};
+use crate::diff::noise::{FilterReason, NoiseSettings, filter};
 use crate::finding::Policy;
 use crate::git::HostEnv;
 use crate::model::{AgentId, EngineName, Review, SandboxInfo};
@@ -242,7 +242,7 @@ pub async fn review(
                 progress: Arc::clone(&progress) as Arc<dyn Progress>,
                 cancel: cancel.clone(),
                 ladder: Arc::new(Halving),
-                tasks: Some(models::tasks(prepared.plan.filtered.clone())),
+                tasks: Some(models::tasks(&prepared.plan)),
                 incoming: None,
             };
             execute(prepared, &setup, &request, environment, (started, deps)).await
@@ -372,25 +372,30 @@ async fn prepare(
     // Both walk the diff and read through trees: not work for an async thread.
     let worked = tokio::task::spawn_blocking(move || {
         let reasons = filter(&diff, base.as_deref(), head.as_deref(), &noise);
-        let mut filtered: BTreeMap<usize, String> = reasons
-            .iter()
-            .enumerate()
-            .filter_map(|(at, reason)| Some((at, reason.as_ref()?.to_string())))
-            .collect();
-        for (at, file) in diff.files.iter().enumerate() {
+        let (mut filtered, mut hidden) = (BTreeMap::new(), BTreeMap::new());
+        for (at, reason) in reasons.into_iter().enumerate() {
+            let file = &diff.files[at];
             let paths = [Some(&file.path), file.old_path.as_ref()];
             let held = |glob: &Glob| paths.iter().flatten().any(|p| glob.matches(p.as_bytes()));
             if never_sent.iter().any(held) {
                 filtered.insert(at, "held back by send.never".to_owned());
+                continue;
             }
+            let Some(reason) = reason else { continue };
+            let place = match reason {
+                FilterReason::TextAsBinary => &mut hidden,
+                _ => &mut filtered,
+            };
+            place.insert(at, reason.to_string());
         }
         let kept: Vec<usize> = (0..diff.files.len())
-            .filter(|at| !filtered.contains_key(at))
+            .filter(|at| !filtered.contains_key(at) && !hidden.contains_key(at))
             .collect();
         let chunks = pack(&diff, &kept, limits);
         let planned = plan(&PlanInput {
             diff,
             filtered,
+            hidden,
             checks,
             agents,
             chunks: chunks.clone(),

@@ -127,11 +127,15 @@ fn create_private_folder(folder: &Path) -> io::Result<()> {
 }
 
 fn sha_hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+
     use sha2::Digest as _;
-    sha2::Sha256::digest(bytes)
-        .iter()
-        .map(|b| format!("{b:02x}"))
-        .collect()
+    let mut hex = String::with_capacity(64);
+    for byte in sha2::Sha256::digest(bytes) {
+        // Writing to a String cannot fail.
+        let _ = write!(hex, "{byte:02x}");
+    }
+    hex
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! SIGINT and SIGTERM, handled once and in one place: they cancel the run, which drops its passes
 //! (their guards end every child) and reports what is known.
+//!
+//! @ref LLP 0004#cancellation — how a run ends early
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};

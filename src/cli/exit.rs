@@ -1,4 +1,6 @@
 //! Exit codes: a contract with scripts and hooks (README, "Exit codes").
+//!
+//! @ref LLP 0006#exit-codes — the table
 
 use crate::app::review::{FailOn, Interrupt};
 use crate::model::{Decision, Review};

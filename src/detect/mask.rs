@@ -125,9 +125,11 @@ fn prefixed(bytes: &[u8], hidden: &mut Vec<Hidden>) {
     let Some(automaton) = PREFIXES.as_ref() else {
         return;
     };
+    // A dotted run may hold many prefixes: what is hidden already is not read again.
+    let mut done = 0;
     for hit in automaton.find_iter(bytes) {
         let (start, body) = (hit.start(), hit.end());
-        if start > 0 && is_token_byte(bytes[start - 1]) {
+        if start < done || (start > 0 && is_token_byte(bytes[start - 1])) {
             continue;
         }
         let prefix = &bytes[start..body];
@@ -141,6 +143,7 @@ fn prefixed(bytes: &[u8], hidden: &mut Vec<Hidden>) {
                     || (prefix.ends_with(b"=") && matches!(**b, b'+' | b'/' | b'='))
             })
             .count();
+        done = body + len;
         let value = &bytes[body..body + len];
         let named_enough =
             prefix.len() >= 6 || value.iter().any(u8::is_ascii_digit) || value.len() >= 20;
@@ -284,6 +287,18 @@ mod tests {
             ),
         ] {
             assert_eq!(mask(&text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn repeated_prefixes_take_linear_time() {
+        for piece in [
+            "eyJ.",
+            "ghp_abcdefgh12 ",
+            "Authorization: ",
+            "-----BEGIN RSA PRIVATE KEY-----",
+        ] {
+            mask(&piece.repeat(50_000));
         }
     }
 

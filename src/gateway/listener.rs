@@ -136,9 +136,8 @@ impl Connection {
             () = self.stranger.cancelled() => {}
             () = tokio::time::sleep(INTRODUCTION) => {}
         }
-        match self.pass.get() {
-            Some(pass) => pass.door.closed().cancelled().await,
-            None => {}
+        if let Some(pass) = self.pass.get() {
+            pass.door.closed().cancelled().await;
         }
     }
 
@@ -222,6 +221,10 @@ async fn tools(pass: &Pass, request: Request<Incoming>) -> Response<Body> {
 }
 
 async fn model(pass: &Pass, request: Request<Incoming>) -> Response<Body> {
+    // Held until the answer begins: from then on the body is not needed any more.
+    let Ok(_room) = pass.bodies.acquire().await else {
+        return empty(StatusCode::UNAUTHORIZED, true);
+    };
     let (head, body) = request.into_parts();
     let body = match read(body, MODEL_BODY).await {
         Ok(body) => body,

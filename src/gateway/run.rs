@@ -9,6 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest as _, Sha256};
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::listener;
@@ -44,6 +45,8 @@ pub(super) struct Pass {
     pub(super) tools: Option<Arc<dyn ToolService>>,
     /// Its connections at the listeners.
     pub(super) connections: AtomicUsize,
+    /// Requests whose body may be in memory at the same time.
+    pub(super) bodies: Semaphore,
 }
 
 /// The open passes, by the digest of their placeholder. Looking up a digest says nothing about how
@@ -143,6 +146,7 @@ impl Gateway {
             (Some(session), Some(service)) => Some(service(Arc::clone(session))),
             _ => None,
         };
+        let bodies = grant.limits.concurrent_calls.max(1) as usize;
         let door = Arc::new(PassDoor::open(
             Arc::clone(&self.run),
             grant,
@@ -154,6 +158,7 @@ impl Gateway {
                 door: Arc::clone(&door),
                 tools,
                 connections: AtomicUsize::new(0),
+                bodies: Semaphore::new(bodies),
             }),
         );
         Ok(PassPort {

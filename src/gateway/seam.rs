@@ -50,6 +50,17 @@ pub enum Credential {
     },
 }
 
+impl Credential {
+    /// The secret itself, when there is one.
+    pub fn secret(&self) -> Option<&Secret<String>> {
+        match self {
+            Self::None => None,
+            Self::ApiKey(secret) | Self::Bearer(secret) | Self::Oauth(secret) => Some(secret),
+            Self::ChatGpt { token, .. } => Some(token),
+        }
+    }
+}
+
 /// Where the model calls of a pass go; the only place they can go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upstream {

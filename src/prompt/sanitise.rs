@@ -1,5 +1,7 @@
 //! Making strangers' text harmless before it stands in a prompt.
 
+use crate::model::is_hidden;
+
 /// Tags with which a text could pass for another speaker; whatever follows the word up to `>` goes too.
 const ROLES: &[&str] = &[
     "assistant",
@@ -22,7 +24,8 @@ const LONGEST_MARK: usize = 12;
 /// changes nothing more: what a removal brings together is looked at again at once.
 pub fn sanitise(text: &str) -> String {
     let mut out: Vec<char> = Vec::new();
-    for c in text.chars().filter(|c| !is_hidden(*c)) {
+    let visible = |c: &char| matches!(c, '\n' | '\t') || !is_hidden(*c);
+    for c in text.chars().filter(visible) {
         out.push(c);
         if c == '>' {
             remove_tag(&mut out);
@@ -45,19 +48,10 @@ pub fn sanitise_capped(text: &str, max: usize) -> String {
 /// white space are one.
 pub fn flatten(text: &str) -> String {
     let visible = text.chars().map(|c| {
-        let space = c.is_whitespace() || c.is_control() || is_hidden(c);
-        if space { ' ' } else { c }
+        if c.is_whitespace() || is_hidden(c) { ' ' } else { c }
     });
     let visible: String = visible.collect();
     visible.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// Controls, zero-width, bidirectional and tag characters: what a person does not see and a model does.
-fn is_hidden(c: char) -> bool {
-    (c.is_control() && !matches!(c, '\n' | '\t'))
-        || matches!(c,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 /// Takes the role tag away that ends with the last character.

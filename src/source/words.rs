@@ -1,4 +1,6 @@
 //! What a person reads when there is nothing to review, or no way to.
+//!
+//! @ref LLP 0001#bases-and-empty-inputs — each empty input has words of its own
 
 use crate::diff::DiffError;
 use crate::git::GitError;

@@ -16,6 +16,7 @@ mod conformance;
 mod diff;
 mod docs;
 mod git;
+mod model_door;
 mod pipeline;
 mod refs;
 mod render;

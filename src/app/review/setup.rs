@@ -1,5 +1,6 @@
 //! The set-up of a review: configuration, own rules, the built-in engine's settings.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,7 +12,8 @@ use crate::config::env::{ECR_CONFIG_DIR, REVIEWER_MODEL};
 use crate::config::{
     self, LoadedConfig, Overrides, RuleLevel, SetupChoice, SetupLocation, SetupOrigin,
 };
-use crate::engine::builtin::{BuiltinEngine, CheckSettings};
+use crate::engine::builtin::structural::{RepositoryRules, RuleFileError};
+use crate::engine::builtin::{BuiltinEngine, CheckSettings, ExtraRules};
 use crate::git::{HostEnv, Repository};
 use crate::model::{RepoPath, Severity};
 use crate::port::ReviewEngine;
@@ -140,11 +142,16 @@ fn build(
         .iter()
         .map(|(name, bytes)| (name.as_str(), bytes.as_ref()))
         .collect();
-    debug_assert!(files.is_empty());
+    let built_in: Vec<_> = crate::engine::builtin::rules()
+        .map(|rule| rule.id)
+        .collect();
+    let own = RepositoryRules::compile(&files, &built_in).map_err(|errors| rule_errors(&errors))?;
 
     known_agents(agents, &loaded)?;
-    let known: Vec<_> = crate::engine::builtin::rules()
-        .map(|rule| rule.id)
+    let known: Vec<_> = built_in
+        .iter()
+        .copied()
+        .chain(own.rules().iter().map(|rule| rule.id.as_str()))
         .collect();
     for id in loaded.config.checks.rules.keys() {
         if !known.contains(&id.as_str()) {
@@ -169,7 +176,7 @@ fn build(
             .iter()
             .map(|(id, level)| (id.as_str().to_owned(), severity(*level)))
             .collect(),
-        repository: None,
+        repository: (!own.rules().is_empty()).then(|| Arc::new(own) as Arc<dyn ExtraRules>),
     };
     Ok(Setup {
         loaded,
@@ -178,6 +185,22 @@ fn build(
         warnings,
         settings,
     })
+}
+
+fn rule_errors(errors: &[RuleFileError]) -> AppError {
+    let lines: Vec<_> = errors
+        .iter()
+        .map(|error| match error.position {
+            Some((line, column)) => format!("{}:{line}:{column}: {}", error.file, error.problem),
+            None => format!("{}: {}", error.file, error.problem),
+        })
+        .collect();
+    let steps: BTreeSet<_> = errors
+        .iter()
+        .map(|error| error.next_step.as_str())
+        .collect();
+    let steps: Vec<_> = steps.into_iter().collect();
+    AppError::new(lines.join("\n"), steps.join("; "))
 }
 
 fn severity(level: RuleLevel) -> Option<Severity> {
@@ -205,11 +228,11 @@ fn known_agents(asked: &[String], loaded: &LoadedConfig) -> Result<(), AppError>
     }
 }
 
+/// A rule file: its path and content.
+type RuleFile = (String, Arc<[u8]>);
+
 /// `rules/*.yml` and `rules/*.yaml` of the set-up folder, sorted by name.
-fn rule_files(
-    tree: &dyn Tree,
-    folder: Option<&RepoPath>,
-) -> Result<Vec<(String, Arc<[u8]>)>, AppError> {
+fn rule_files(tree: &dyn Tree, folder: Option<&RepoPath>) -> Result<Vec<RuleFile>, AppError> {
     let unreadable = |error: &dyn std::fmt::Display| {
         AppError::plain(format!("cannot read the set-up's rules: {error}"))
     };

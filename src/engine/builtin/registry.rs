@@ -28,12 +28,29 @@ pub struct RuleText<'a> {
 }
 
 /// A repository's own rules, compiled.
-pub trait RepositoryRules: Send + Sync {
+pub trait ExtraRules: Send + Sync {
     /// What the rule says; `None` for an id that is not one of these rules.
     fn describe(&self, rule: &str) -> Option<RuleText<'_>>;
 
     /// Runs them on a file; an error says in one line why the file could not be examined.
     fn check(&self, file: &CheckedFile<'_>, sink: &mut dyn FnMut(Hit)) -> Result<(), String>;
+}
+
+impl ExtraRules for structural::RepositoryRules {
+    fn describe(&self, rule: &str) -> Option<RuleText<'_>> {
+        let rule = self.rules().iter().find(|known| known.id == rule)?;
+        Some(RuleText {
+            severity: rule.severity,
+            category: rule.category,
+            title: &rule.title,
+            consequence: &rule.consequence,
+            remedy: None,
+        })
+    }
+
+    fn check(&self, file: &CheckedFile<'_>, sink: &mut dyn FnMut(Hit)) -> Result<(), String> {
+        Self::check(self, file, sink).map_err(|error| format!("not parsed: {error}"))
+    }
 }
 
 /// Which rules run and how much their findings matter.
@@ -44,7 +61,7 @@ pub struct CheckSettings {
     /// Severity by rule id; `None` switches the rule off. Rules that are not named keep their own.
     pub severities: BTreeMap<String, Option<Severity>>,
     /// The repository's own rules.
-    pub repository: Option<Arc<dyn RepositoryRules>>,
+    pub repository: Option<Arc<dyn ExtraRules>>,
 }
 
 impl Default for CheckSettings {

@@ -129,7 +129,7 @@ impl OpenCall {
         }
         if let Some(verdict) = verdict {
             ledger.rate_limits.overloaded += u32::from(verdict.overloaded);
-            ledger.error = Some(verdict.error);
+            ledger.error = Some(self.door.masked(verdict.error));
         } else {
             match (ending, end) {
                 (Ending::Stopped(DoorError::Cap(cap)), _) => ledger.cap = Some(*cap),

@@ -111,6 +111,24 @@ impl PassDoor {
         }
     }
 
+    /// A failure that holds the credential nowhere.
+    pub(super) fn without_secret(&self, mut failure: Failure) -> Failure {
+        failure.verdict.error = self.masked(failure.verdict.error);
+        let quoted = self
+            .grant
+            .upstream
+            .credential
+            .secret()
+            .is_some_and(|secret| {
+                let secret = secret.expose().as_bytes();
+                !secret.is_empty() && memchr::memmem::find(&failure.body, secret).is_some()
+            });
+        if quoted {
+            failure.body = Bytes::new();
+        }
+        failure
+    }
+
     /// Reads the error body and says what the failure means.
     async fn failed(&self, answer: TransportAnswer, now: u64) -> Result<Failure, DoorError> {
         let read = read_bounded(VecDeque::new(), answer.body);

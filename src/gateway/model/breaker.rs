@@ -6,6 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use sha2::{Digest as _, Sha256};
 
 use crate::gateway::seam::{Credential, Upstream};
+use crate::model::Secret;
+use crate::port::EngineError;
 
 /// One breaker for each credential of the run.
 #[derive(Debug, Default)]
@@ -21,35 +23,36 @@ impl Breakers {
         open.insert(key(upstream), resets_at);
     }
 
-    /// `Some(resets_at)` while the allowance is used up.
-    pub(super) fn tripped(&self, upstream: &Upstream, now: u64) -> Option<Option<u64>> {
+    /// Fails while the allowance is used up.
+    pub(super) fn check(&self, upstream: &Upstream, now: u64) -> Result<(), EngineError> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let key = key(upstream);
-        let resets_at = *open.get(&key)?;
-        if resets_at.is_some_and(|at| at <= now) {
-            open.remove(&key);
-            return None;
+        match open.get(&key) {
+            None => Ok(()),
+            Some(Some(at)) if *at <= now => {
+                open.remove(&key);
+                Ok(())
+            }
+            Some(&resets_at) => Err(EngineError::UsageLimited { resets_at }),
         }
-        Some(resets_at)
     }
 }
 
 fn key(upstream: &Upstream) -> [u8; 32] {
-    let (kind, secret, account) = match &upstream.credential {
-        Credential::None => ("none", "", ""),
-        Credential::ApiKey(key) => ("key", key.expose().as_str(), ""),
-        Credential::Bearer(token) => ("bearer", token.expose().as_str(), ""),
-        Credential::Oauth(token) => ("oauth", token.expose().as_str(), ""),
-        Credential::ChatGpt { token, account } => {
-            ("chatgpt", token.expose().as_str(), account.as_str())
-        }
+    let (kind, account) = match &upstream.credential {
+        Credential::None => ("none", ""),
+        Credential::ApiKey(_) => ("key", ""),
+        Credential::Bearer(_) => ("bearer", ""),
+        Credential::Oauth(_) => ("oauth", ""),
+        Credential::ChatGpt { account, .. } => ("chatgpt", account.as_str()),
     };
+    let secret = upstream.credential.secret().map(Secret::expose);
     let mut digest = Sha256::new();
     let parts = [
         upstream.provider.as_str(),
         upstream.base_url.as_str(),
         kind,
-        secret,
+        secret.map_or("", String::as_str),
         account,
     ];
     for part in parts {
@@ -63,7 +66,6 @@ fn key(upstream: &Upstream) -> [u8; 32] {
 mod tests {
     use super::*;
     use crate::gateway::seam::Protocol;
-    use crate::model::Secret;
 
     fn upstream(key: &str) -> Upstream {
         Upstream {
@@ -77,11 +79,12 @@ mod tests {
     #[test]
     fn one_credential_does_not_stop_another() {
         let breakers = Breakers::default();
+        let used_up = |resets_at| Err(EngineError::UsageLimited { resets_at });
         breakers.trip(&upstream("a"), Some(100));
-        assert_eq!(breakers.tripped(&upstream("a"), 99), Some(Some(100)));
-        assert_eq!(breakers.tripped(&upstream("b"), 99), None);
-        assert_eq!(breakers.tripped(&upstream("a"), 100), None, "it has reset");
+        assert_eq!(breakers.check(&upstream("a"), 99), used_up(Some(100)));
+        assert_eq!(breakers.check(&upstream("b"), 99), Ok(()));
+        assert_eq!(breakers.check(&upstream("a"), 100), Ok(()), "it has reset");
         breakers.trip(&upstream("a"), None);
-        assert_eq!(breakers.tripped(&upstream("a"), u64::MAX), Some(None));
+        assert_eq!(breakers.check(&upstream("a"), u64::MAX), used_up(None));
     }
 }

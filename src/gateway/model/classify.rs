@@ -286,6 +286,14 @@ mod tests {
 
     const NOW: u64 = 1_800_000_000;
 
+    /// Status, headers, body, and what they mean.
+    type Case = (
+        u16,
+        &'static [(&'static str, &'static str)],
+        String,
+        EngineError,
+    );
+
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
         pairs
             .iter()
@@ -314,7 +322,7 @@ mod tests {
     #[test]
     fn final_failures() {
         let limited = |resets_at| EngineError::UsageLimited { resets_at };
-        let cases: Vec<(u16, &[(&'static str, &str)], String, EngineError)> = vec![
+        let cases: Vec<Case> = vec![
             (402, &[], String::new(), limited(None)),
             (
                 400,

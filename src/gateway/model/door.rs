@@ -117,6 +117,14 @@ impl PassDoor {
             usage: Usage::NONE,
             ..PassLedger::default()
         };
+        if run.prices.of(&grant.model).is_none() {
+            let text = format!(
+                "no price known for {}: counted in tokens, money is not capped",
+                grant.model
+            );
+            let activity = ProgressEvent::PassActivity(grant.pass.clone(), text);
+            grant.progress.event(activity);
+        }
         Self {
             run,
             grant,
@@ -136,11 +144,6 @@ impl PassDoor {
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What the pass was granted.
-    pub(crate) fn grant(&self) -> &PassGrant {
-        &self.grant
     }
 
     /// The child's stand-in for a key.
@@ -309,6 +312,7 @@ impl PassDoor {
                 Ok(begun) => return Ok(begun),
                 Err(failure) => failure,
             };
+            let failure = self.without_secret(failure);
             if let EngineError::Stalled(_) = failure.verdict.error {
                 // The provider may be working on it all the same: it counts as sent.
                 return Err(failure.into());
@@ -403,22 +407,21 @@ impl PassDoor {
             &self.grant.allowed_tools,
             !state.tools_seen,
         );
-        match problem {
-            Some(problem) => Err(EngineError::Protocol(problem).into()),
-            None => {
-                state.tools_seen = true;
-                Ok(())
-            }
+        if let Some(problem) = problem {
+            return Err(EngineError::Protocol(problem).into());
         }
+        state.tools_seen = true;
+        Ok(())
     }
 
     fn check_landing(&self) -> Result<(), DoorError> {
         let Some(tools) = &self.grant.tools else {
             return Ok(());
         };
+        let calls = tools.record().calls;
         let near = {
             let mut books = self.run.books();
-            books.note_tool_calls(&self.grant.pass, tools.record().calls);
+            books.note_tool_calls(&self.grant.pass, calls);
             books.near(&self.grant.pass)
         };
         let landing = &self.grant.landing;
@@ -437,14 +440,8 @@ impl PassDoor {
     }
 
     fn check_breaker(&self) -> Result<(), DoorError> {
-        match self
-            .run
-            .breakers
-            .tripped(&self.grant.upstream, (self.run.clock)())
-        {
-            Some(resets_at) => Err(EngineError::UsageLimited { resets_at }.into()),
-            None => Ok(()),
-        }
+        let now = (self.run.clock)();
+        Ok(self.run.breakers.check(&self.grant.upstream, now)?)
     }
 
     /// The price of what is asked for; of what was granted when that is not known.
@@ -455,6 +452,22 @@ impl PassDoor {
         asked
             .and_then(|model| self.run.prices.of(&model))
             .or_else(|| self.run.prices.of(&self.grant.model))
+    }
+
+    /// The same error without the credential: a provider may quote what it was shown.
+    pub(super) fn masked(&self, error: EngineError) -> EngineError {
+        let secret = self.grant.upstream.credential.secret();
+        let Some(secret) = secret.map(Secret::expose).filter(|s| !s.is_empty()) else {
+            return error;
+        };
+        let clean = |text: String| text.replace(secret.as_str(), "***");
+        match error {
+            EngineError::Unavailable(text) => EngineError::Unavailable(clean(text)),
+            EngineError::Transient(text) => EngineError::Transient(clean(text)),
+            EngineError::Refused(text) => EngineError::Refused(clean(text)),
+            EngineError::Protocol(text) => EngineError::Protocol(clean(text)),
+            other => other,
+        }
     }
 
     /// Tells a person following the run.

@@ -399,3 +399,157 @@ impl Picker<'_> {
 fn short(text: &str) -> String {
     text.chars().take(300).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PROTOCOLS: [Protocol; 3] = [
+        Protocol::AnthropicMessages,
+        Protocol::OpenAiResponses,
+        Protocol::OpenAiChat,
+    ];
+
+    fn read(protocol: Protocol, framing: Framing, body: &[u8], piece: usize) -> AnswerMeter {
+        let mut meter = AnswerMeter::new(protocol, framing);
+        for piece in body.chunks(piece) {
+            meter.feed(piece);
+        }
+        meter
+    }
+
+    fn events(events: &[&str]) -> String {
+        events
+            .iter()
+            .flat_map(|event| ["data: ", event, "\n\n"])
+            .collect()
+    }
+
+    #[test]
+    fn the_last_word_on_usage_wins_and_cache_lifetimes_are_kept() {
+        let start = r#"{"message":{"usage":{"input_tokens":9,"cache_read_input_tokens":1,
+            "cache_creation_input_tokens":70,"output_tokens":1,"cache_creation":
+            {"ephemeral_5m_input_tokens":30,"ephemeral_1h_input_tokens":40}},"model":"m"},"type":"message_start"}"#;
+        let delta = r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":
+            {"input_tokens":10,"output_tokens":33,"output_tokens_details":{"thinking_tokens":3}}}"#;
+        let body = events(&[
+            &start.replace('\n', ""),
+            &delta.replace('\n', ""),
+            r#"{"type":"message_stop"}"#,
+        ]);
+        for piece in [1, 7, 1000] {
+            let meter = read(
+                Protocol::AnthropicMessages,
+                Framing::Events,
+                body.as_bytes(),
+                piece,
+            );
+            let measured = meter.usage(999);
+            let expected = TokenCounts {
+                input: 10,
+                output: 33,
+                cache_read: 1,
+                cache_write: 70,
+                reasoning: 3,
+            };
+            assert_eq!(
+                (measured.tokens, measured.long_lived_writes),
+                (expected, 40)
+            );
+            assert!(measured.exact && meter.complete());
+            assert_eq!(
+                (meter.end(), meter.model()),
+                (AnswerEnd::Complete, Some("m"))
+            );
+        }
+    }
+
+    #[test]
+    fn what_the_model_writes_cannot_pose_as_usage() {
+        let document = r#"{"type":"message","model":"m","content":[{"type":"tool_use","input":
+            {"usage":{"output_tokens":0},"error":{"type":"overloaded_error"},"type":"error","stop_reason":"refusal"}}],
+            "stop_reason":"tool_use","usage":{"input_tokens":5,"output_tokens":6}}"#;
+        let meter = read(
+            Protocol::AnthropicMessages,
+            Framing::Document,
+            document.as_bytes(),
+            5,
+        );
+        assert_eq!(
+            (meter.usage(0).tokens.output, meter.end()),
+            (6, AnswerEnd::Complete)
+        );
+        assert_eq!(meter.error(), None);
+        let text = r#"{"choices":[{"delta":{"content":"{\"usage\":{\"completion_tokens\":0}}\n\ndata: [DONE]\n\n"}}]}"#;
+        let stream = events(&[text]);
+        let meter = read(Protocol::OpenAiChat, Framing::Events, stream.as_bytes(), 3);
+        assert!(!meter.complete() && !meter.garbage());
+        assert_eq!(meter.end(), AnswerEnd::Cut);
+    }
+
+    #[test]
+    fn chat_without_usage_is_complete_but_estimated() {
+        let stream = events(&[
+            r#"{"model":"m","choices":[{"delta":{"content":"123456789"}}]}"#,
+            r#"{"model":"m","choices":[{"delta":{},"finish_reason":"stop"}],"usage":null}"#,
+            "[DONE]",
+        ]);
+        let meter = read(Protocol::OpenAiChat, Framing::Events, stream.as_bytes(), 4);
+        assert_eq!(meter.end(), AnswerEnd::Complete);
+        let measured = meter.usage(42);
+        assert_eq!(
+            (
+                measured.tokens.input,
+                measured.tokens.output,
+                measured.exact
+            ),
+            (42, 3, false)
+        );
+        assert!(!meter.complete(), "usage may still come");
+    }
+
+    #[test]
+    fn a_response_of_many_megabytes_is_read_to_its_usage() {
+        let text = "lorem ipsum ".repeat(1_000_000);
+        let whole = format!(
+            r#"{{"type":"response.completed","response":{{"output":[{{"content":[{{"text":"{text}"}}]}}],
+            "status":"completed","usage":{{"input_tokens":7,"input_tokens_details":{{"cached_tokens":2}},"output_tokens":8}}}}}}"#
+        )
+        .replace('\n', "");
+        let stream = events(&[&whole]);
+        let meter = read(
+            Protocol::OpenAiResponses,
+            Framing::Events,
+            stream.as_bytes(),
+            8192,
+        );
+        let tokens = meter.usage(0).tokens;
+        assert_eq!((tokens.input, tokens.cache_read, tokens.output), (5, 2, 8));
+        assert!(meter.complete());
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..300), piece in 1usize..9) {
+            for protocol in PROTOCOLS {
+                for framing in [Framing::Events, Framing::Document] {
+                    let meter = read(protocol, framing, &bytes, piece);
+                    let _ = (meter.usage(1), meter.end(), meter.complete());
+                }
+            }
+        }
+
+        /// How the bytes are cut decides nothing.
+        #[test]
+        fn pieces_do_not_matter(text in ".{0,40}", piece in 1usize..40) {
+            let delta = serde_json::json!({"choices": [{"delta": {"content": text}}]}).to_string();
+            let stream = events(&[&delta, r#"{"choices":[{"finish_reason":"length"}]}"#]);
+            let whole = read(Protocol::OpenAiChat, Framing::Events, stream.as_bytes(), usize::MAX);
+            let cut = read(Protocol::OpenAiChat, Framing::Events, stream.as_bytes(), piece);
+            prop_assert_eq!(whole.usage(1), cut.usage(1));
+            prop_assert_eq!(cut.end(), AnswerEnd::Truncated);
+        }
+    }
+}
