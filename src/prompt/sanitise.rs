@@ -48,7 +48,11 @@ pub fn sanitise_capped(text: &str, max: usize) -> String {
 /// white space are one.
 pub fn flatten(text: &str) -> String {
     let visible = text.chars().map(|c| {
-        if c.is_whitespace() || is_hidden(c) { ' ' } else { c }
+        if c.is_whitespace() || is_hidden(c) {
+            ' '
+        } else {
+            c
+        }
     });
     let visible: String = visible.collect();
     visible.split_whitespace().collect::<Vec<_>>().join(" ")

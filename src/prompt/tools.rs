@@ -13,33 +13,25 @@ pub struct ToolText {
 pub const INSTRUCTIONS: &str = "The code under review. Paths are relative to the repository's root. \
 Report each defect as soon as you are sure of it, quoting the line; call finish when you are done.";
 
-const WHERE: &[(&str, &str)] = &[
-    ("from", "first line"),
-    ("column", "where to go on in a long line"),
-];
-
 /// The words of the tool `name`; empty for a tool that does not exist.
 pub fn tool_text(name: &str) -> ToolText {
     let (description, fields): (_, &[_]) = match name {
-        "read" => ("Numbered lines of a file.", WHERE),
+        "read" => (
+            "Numbered lines of a file.",
+            &[("column", "where to go on in a long line")],
+        ),
         "grep" => (
             "Lines that match a regular expression (no look-around).",
-            &[
-                ("glob", "only these files"),
-                ("context", "lines around a hit"),
-            ],
+            &[],
         ),
         "glob" => (
-            "Files whose path matches: * ** ? [ab] {a,b}; without / any folder.",
+            "Files whose path matches: * ** ? [ab] {a,b}; without / in any folder.",
             &[],
         ),
         "list" => ("Entries of a folder; \"\" is the root.", &[]),
         "diff" => (
-            "The change of a file: + and context lines with new numbers, - lines with old ones.",
-            &[
-                ("from", "first row"),
-                ("column", "where to go on in a long row"),
-            ],
+            "The change of a file: new numbers at + and context lines, old ones at -. from and to count rows.",
+            &[],
         ),
         "report" => (
             "Report one defect. The answer is its id, or what to mend.",
@@ -51,7 +43,7 @@ pub fn tool_text(name: &str) -> ToolText {
         ),
         "retract" => ("Take back a defect you reported.", &[]),
         "finish" => (
-            "End the review, with nothing or everything reported.",
+            "End the review when all is reported, or there is nothing to report.",
             &[("examined", "changed files you examined")],
         ),
         _ => ("", &[]),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ecr::diff::Diff;
-use ecr::gateway::tools::{Session, SessionSettings, TreeCache, Withheld};
+use ecr::gateway::tools::{Session, SessionSettings, TreeCache, Withheld, mcp_service};
 use ecr::gateway::{Landing, ToolSession};
 use ecr::git::{HostEnv, Repository};
 use ecr::model::{FindingReport, Fingerprint, PassId, RepoPath};
@@ -177,6 +177,31 @@ async fn searches(name: &str, tree: Arc<dyn Tree>) {
     .await;
 }
 
+/// What MCP adds to a read.
+async fn over_mcp(session: &Arc<Session>) -> Result<(), Failure> {
+    let service = mcp_service(Arc::clone(session) as Arc<dyn ToolSession>);
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "read", "arguments": {"path": path(778)}}});
+    let mut times = Vec::new();
+    for _ in 0..2_000 {
+        let request = http::Request::post("/mcp")
+            .header("host", "127.0.0.1")
+            .header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream")
+            .body(call.to_string().into())?;
+        let start = Instant::now();
+        let answer = service.handle(request).await;
+        times.push(start.elapsed());
+        assert!(answer.status().is_success());
+    }
+    times.sort_unstable();
+    println!(
+        "read over MCP: median {:.1?}, p99 {:.1?}",
+        times[1_000], times[1_980]
+    );
+    Ok(())
+}
+
 #[tokio::main]
 async fn main() -> Result<(), Failure> {
     let (tree, bytes) = memory()?;
@@ -191,7 +216,8 @@ async fn main() -> Result<(), Failure> {
     let folder = tempfile::tempdir()?;
     searches("git objects", committed(folder.path()).await?).await;
 
-    let session = session(tree);
+    let session = Arc::new(session(tree));
+    over_mcp(&session).await?;
     report("read", &session, "read", json!({"path": path(777)})).await;
     report(
         "read, wrong path",

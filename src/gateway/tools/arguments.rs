@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use serde_json::{Map, Value};
 
+use super::page::boundary;
+
 /// Bytes of a model's own word that an error repeats.
 const ECHO: usize = 60;
 
@@ -15,7 +17,7 @@ pub(super) struct Arguments {
 
 /// `text` shortened for an error message.
 pub(super) fn echo(text: &str) -> String {
-    let end = text.floor_char_boundary(ECHO);
+    let end = boundary(text, ECHO);
     let more = if end < text.len() { "…" } else { "" };
     format!("{:?}{more}", &text[..end])
 }

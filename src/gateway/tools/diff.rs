@@ -3,6 +3,7 @@
 use std::sync::{Arc, PoisonError};
 
 use super::arguments::Arguments;
+use super::content::MAX_FILE;
 use super::page::{Page, boundary};
 use super::path::{LONGEST, shown};
 use super::read::{Part, Row, fill};
@@ -129,6 +130,13 @@ pub(super) fn diff(shared: &Shared, arguments: &mut Arguments) -> Outcome {
     if part.from == 1 && part.skip == 0 {
         page.say(&header(file));
     }
+    if file.section.len() as u64 > MAX_FILE {
+        let size = file.section.len();
+        page.say(&format!(
+            "[a change of {size} bytes: over {MAX_FILE} none is served]"
+        ));
+        return Ok(page.finish());
+    }
     let rendered = rendered(shared, at, file);
     let total = u32::try_from(rendered.rows.len()).unwrap_or(u32::MAX);
     if total == 0 {
@@ -173,20 +181,18 @@ fn rendered(shared: &Shared, at: usize, file: &FileDiff) -> Arc<DiffRows> {
 
 /// What happened to the file, in one line.
 fn header(file: &FileDiff) -> String {
-    let mut words = format!("{} {}", file.status, shown(&file.path));
+    let mut words = vec![format!("{} {}", file.status, shown(&file.path))];
     if let Some(old) = &file.old_path {
-        words.push_str(&format!(" (was {})", shown(old)));
+        words[0] = format!("{} (was {})", words[0], shown(old));
     }
-    if !file.old_mode.is_absent() && !file.new_mode.is_absent() && file.old_mode != file.new_mode {
-        words.push_str(&format!(
-            ", mode {:o} to {:o}",
-            file.old_mode.0, file.new_mode.0
-        ));
+    let (old, new) = (file.old_mode, file.new_mode);
+    if !old.is_absent() && !new.is_absent() && old != new {
+        words.push(format!("mode {:o} to {:o}", old.0, new.0));
     }
-    if file.binary {
-        words.push_str(", binary");
+    words.push(if file.binary {
+        "binary".to_owned()
     } else {
-        words.push_str(&format!(", +{} -{}", file.added, file.deleted));
-    }
-    words
+        format!("+{} -{}", file.added, file.deleted)
+    });
+    words.join(", ")
 }

@@ -277,16 +277,15 @@ fn say_left(page: &mut Page, left: &[(&RepoPath, u32)]) {
         return;
     }
     let hits: u64 = left.iter().map(|(_, hits)| u64::from(*hits)).sum();
-    let mut words = format!("[{hits} more in {}", counted(left.len(), "file"));
-    for (at, (path, hits)) in left.iter().take(MAX_NAMED).enumerate() {
-        let separator = if at == 0 { ": " } else { ", " };
-        words.push_str(&format!("{separator}{} {hits}", shown(path)));
-    }
+    let named = left.iter().take(MAX_NAMED);
+    let mut names: Vec<_> = named
+        .map(|(path, hits)| format!("{} {hits}", shown(path)))
+        .collect();
     if left.len() > MAX_NAMED {
-        words.push_str(", …");
+        names.push("…".to_owned());
     }
-    words.push(']');
-    page.say(&words);
+    let files = counted(left.len(), "file");
+    page.say(&format!("[{hits} more in {files}: {}]", names.join(", ")));
 }
 
 /// The hits as they are written out.

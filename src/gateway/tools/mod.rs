@@ -20,5 +20,5 @@ mod specs;
 
 pub use cache::TreeCache;
 pub use mcp::{McpService, mcp_service};
-pub use path::Withheld;
+pub use path::{HeldBack, Withheld};
 pub use session::{Session, SessionSettings};

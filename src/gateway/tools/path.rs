@@ -1,6 +1,5 @@
 //! Paths as models write and read them, and which of them are never served.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::arguments::echo;
@@ -10,13 +9,16 @@ use crate::model::RepoPath;
 /// Bytes that a path may have.
 pub(super) const LONGEST: usize = 4096;
 
+/// Says of a path whether its content is held back.
+pub type HeldBack = dyn Fn(&RepoPath) -> bool + Send + Sync;
+
 /// Files whose content is never served, whoever asks.
 #[derive(Clone, Default)]
 pub struct Withheld {
     /// What the configuration says (`send.never`).
     pub never: Vec<Glob>,
     /// What else is held back: untracked credential files of one's own work.
-    pub also: Option<Arc<dyn Fn(&RepoPath) -> bool + Send + Sync>>,
+    pub also: Option<Arc<HeldBack>>,
 }
 
 impl Withheld {
@@ -49,7 +51,7 @@ pub(super) struct Meant {
     pub(super) unescaped: Option<RepoPath>,
 }
 
-/// Reads a path. `exists` decides between a name that looks escaped and one that is.
+/// Reads a path. Whoever looks it up decides between a name that looks escaped and one that is.
 pub(super) fn parse(text: &str) -> Result<Meant, String> {
     let bare = text.strip_prefix("./").unwrap_or(text);
     if bare.len() > LONGEST {
@@ -92,14 +94,8 @@ fn unescape(text: &str) -> Option<Vec<u8>> {
 
 /// `n thing` or `n things`.
 pub(super) fn counted(number: usize, thing: &str) -> String {
-    let mut out = String::new();
-    // Writing to a String cannot fail.
-    let _ = write!(
-        out,
-        "{number} {thing}{}",
-        if number == 1 { "" } else { "s" }
-    );
-    out
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {thing}{plural}")
 }
 
 #[cfg(test)]

@@ -103,7 +103,7 @@ impl Tool {
         self.fields().iter().map(|(name, _)| *name).collect()
     }
 
-    /// What the model is told of it.
+    /// What the model is told of it. Limits that only a strange call meets are not in it: the answer tells them.
     pub(super) fn spec(self) -> ToolSpec {
         let text = tool_text(self.name());
         let mut properties = Map::new();
@@ -128,7 +128,6 @@ impl Tool {
                 "type": "object",
                 "properties": properties,
                 "required": required,
-                "additionalProperties": false,
             }),
             read_only: self.reads(),
         }
@@ -141,8 +140,7 @@ fn field_schema(name: &str) -> Value {
         json!({"type": "string", "enum": all.iter().map(ToString::to_string).collect::<Vec<_>>()})
     }
     match name {
-        "from" | "to" | "column" | "line" | "endLine" => json!({"type": "integer", "minimum": 1}),
-        "context" => json!({"type": "integer", "minimum": 0, "maximum": MAX_CONTEXT}),
+        "from" | "to" | "column" | "line" | "endLine" | "context" => json!({"type": "integer"}),
         "severity" => words(Severity::ALL),
         "category" => words(Category::ALL),
         "side" => words(Side::ALL),
@@ -185,6 +183,6 @@ mod tests {
                 spec.name.len() + spec.description.len() + spec.input_schema.to_string().len()
             })
             .sum();
-        assert!(all < 3_000, "{all} bytes");
+        assert!(all <= 2_048, "{all} bytes");
     }
 }

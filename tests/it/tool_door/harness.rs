@@ -90,3 +90,8 @@ pub(super) fn check_size(answer: &ToolAnswer) {
     let lines = answer.text.lines().count();
     assert!(lines <= 1_800, "{lines} lines");
 }
+
+/// The lines that `line` makes of the numbers `1..=last`, each with its end.
+pub(super) fn numbered(last: u32, line: impl Fn(u32) -> String) -> String {
+    (1..=last).map(|n| line(n) + "\n").collect()
+}

@@ -1,13 +1,20 @@
 //! MCP over HTTP as the three CLIs speak it. The requests are rewritten from what was recorded of them.
 
+use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use ecr::gateway::tools::{Session, mcp_service};
-use ecr::gateway::{DoorBody, ToolService, ToolSession};
+use ecr::gateway::{DoorBody, ToolService, ToolServiceFactory, ToolSession};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, ReadBuf};
 
 use super::harness::session;
 
@@ -21,8 +28,9 @@ pub(super) struct Client {
 
 impl Client {
     pub(super) fn new(session: Arc<Session>, agent: &'static str) -> Self {
+        let factory: ToolServiceFactory = mcp_service;
         Self {
-            service: mcp_service(session),
+            service: factory(session),
             agent,
             version: None,
             next: 0,
@@ -282,7 +290,7 @@ async fn what_is_no_request_is_refused_cleanly() {
     ] {
         let (status, answer) = client.post(body.clone()).await;
         let refused = status.is_client_error() || answer.get("error").is_some();
-        assert!(refused, "{:.80}: {status} {answer}", body);
+        assert!(refused, "{body:.80}: {status} {answer}");
         assert!(answer.to_string().len() < 2_000);
     }
     for (header, value) in [
@@ -304,4 +312,133 @@ async fn what_is_no_request_is_refused_cleanly() {
             StatusCode::METHOD_NOT_ALLOWED
         );
     }
+}
+
+#[tokio::test]
+async fn thousands_of_calls_leave_nothing_behind() {
+    let session = served();
+    let client = Client::new(Arc::clone(&session), "x");
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "read", "arguments": {"path": "README.md"}}})
+    .to_string();
+    for round in 0..20 {
+        let calls = (0..100).map(|_| client.post(call.clone()));
+        for (status, answer) in futures_util::future::join_all(calls).await {
+            assert_eq!(status, StatusCode::OK);
+            assert_eq!(
+                answer["result"]["content"][0]["text"], "1\thello",
+                "{round}"
+            );
+        }
+        // A client that hangs up at once.
+        let request = client.request(Method::POST, call.clone());
+        let mut gone = client.service.handle(request);
+        assert!(futures_util::poll!(&mut gone).is_pending());
+        drop(gone);
+    }
+    let alive = || {
+        tokio::runtime::Handle::current()
+            .metrics()
+            .num_alive_tasks()
+    };
+    for _ in 0..1_000 {
+        if alive() == 0 {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(alive(), 0, "no task is left");
+    assert!((2_000..=2_020).contains(&session.record().calls));
+}
+
+/// A connection that counts what is written to it.
+struct Counting {
+    inner: DuplexStream,
+    writes: Arc<AtomicUsize>,
+}
+
+impl AsyncRead for Counting {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Counting {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.writes.fetch_add(1, Ordering::SeqCst);
+        Pin::new(&mut self.inner).poll_write(cx, buf)
+    }
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.writes.fetch_add(1, Ordering::SeqCst);
+        // As `writev` does: all of them at once.
+        let all: Vec<u8> = bufs.iter().flat_map(|buf| buf.iter().copied()).collect();
+        Pin::new(&mut self.inner).poll_write(cx, &all)
+    }
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(cx)
+    }
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(cx)
+    }
+}
+
+#[tokio::test]
+async fn an_answer_is_one_write() {
+    let text = "a line of ordinary length\n".repeat(1_200);
+    let service = mcp_service(Arc::new(session(&[("big", text.as_bytes())])));
+    let (mut near, far) = tokio::io::duplex(1 << 20);
+    let writes = Arc::<AtomicUsize>::default();
+    let io = TokioIo::new(Counting {
+        inner: far,
+        writes: Arc::clone(&writes),
+    });
+    let answer = service_fn(move |request: Request<hyper::body::Incoming>| {
+        let service = Arc::clone(&service);
+        async move {
+            let (parts, body) = request.into_parts();
+            let body = body.collect().await?.to_bytes();
+            Ok::<_, hyper::Error>(service.handle(Request::from_parts(parts, body)).await)
+        }
+    });
+    let server =
+        tokio::spawn(hyper::server::conn::http1::Builder::new().serve_connection(io, answer));
+    for path in ["big", "nope"] {
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": "read", "arguments": {"path": path}}})
+        .to_string();
+        let request = format!(
+            "POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\naccept: application/json, text/event-stream\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\n\r\n{call}",
+            call.len()
+        );
+        near.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"}") {
+            assert!(near.read_buf(&mut answer).await.unwrap() > 0);
+        }
+        assert!(answer.starts_with(b"HTTP/1.1 200 OK\r\n"));
+        assert_eq!(
+            writes.swap(0, Ordering::SeqCst),
+            1,
+            "{path}: {} bytes",
+            answer.len()
+        );
+    }
+    drop(near);
+    server.await.unwrap().unwrap();
 }

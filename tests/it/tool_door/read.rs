@@ -9,7 +9,7 @@ use ecr::model::RepoPath;
 use ecr::tree::{EntryKind, MemoryTree, Tree, TreeEntry, TreeError};
 use serde_json::{Value, json};
 
-use super::harness::{ok, patch, path, refused, session, settings, tree_of};
+use super::harness::{numbered, ok, patch, path, refused, session, settings, tree_of};
 
 /// Splits an answer into its rows and the words at its end.
 fn rows(answer: &str) -> (Vec<(u32, String)>, Option<String>) {
@@ -97,7 +97,7 @@ async fn pages_cover_every_byte_exactly_once() {
 
 #[tokio::test]
 async fn a_part_of_a_file_says_where_it_ends() {
-    let text: String = (1..=50).map(|n| format!("l{n}\r\n")).collect();
+    let text = numbered(50, |n| format!("l{n}\r"));
     let session = session(&[("f", text.as_bytes())]);
     let answer = ok(&session, "read", json!({"path": "f", "from": 3, "to": 4})).await;
     assert_eq!(answer, "3\tl3\n4\tl4\n[to 4 of 50]");
@@ -267,7 +267,7 @@ async fn credentials_are_masked_everywhere() {
     ]
     .concat();
     let file = format!("one\nlet t = \"{token}\";\n{key}after\n");
-    let added: String = file.lines().map(|line| format!("+{line}\n")).collect();
+    let added: String = file.lines().flat_map(|line| ["+", line, "\n"]).collect();
     let count = file.lines().count();
     let text = format!(
         "diff --git a/new.rs b/new.rs\nnew file mode 100644\nindex 0000000..1111111\n--- /dev/null\n+++ b/new.rs\n@@ -0,0 +1,{count} @@\n{added}"
@@ -454,7 +454,7 @@ async fn the_change_of_a_file_with_the_numbers_of_both_sides() {
 
 #[tokio::test]
 async fn a_long_change_is_paged() {
-    let body: String = (1..=4_000).map(|n| format!("+row {n}\n")).collect();
+    let body = numbered(4_000, |n| format!("+row {n}"));
     let text = format!(
         "diff --git a/n b/n\nnew file mode 100644\nindex 0000000..1111111\n--- /dev/null\n+++ b/n\n@@ -0,0 +1,4000 @@\n{body}"
     );

@@ -11,7 +11,7 @@ use ecr::port::{FindingReceipt, FindingSink};
 use ecr::tree::{EntryKind, Tree};
 use serde_json::{Value, json};
 
-use super::harness::{TakesAll, ok, patch, path, refused, session, settings, tree_of};
+use super::harness::{TakesAll, numbered, ok, patch, path, refused, session, settings, tree_of};
 
 const FILE: &str = "fn main() {\n    let total = price * count;\n    send(total);\n}\n";
 const CHANGE: &str = "\
@@ -316,7 +316,7 @@ async fn finish_waits_for_calls_in_flight() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_thousand_calls_at_once_and_finish_among_them() {
-    let text: String = (1..=500).map(|n| format!("line {n}\n")).collect();
+    let text = numbered(500, |n| format!("line {n}"));
     let mut settings = settings(tree_of(&[("f", text.as_bytes())]));
     let sink = Arc::new(TakesAll::default());
     settings.sink = Arc::clone(&sink) as Arc<dyn FindingSink>;
