@@ -174,7 +174,7 @@ pub(super) async fn connect(
         tools: Some(mcp_service),
         caps: RunCaps {
             tokens: None,
-            cost: loaded.config.policy.max_cost_usd.map(micro_dollars),
+            cost: loaded.config.policy.max_cost_usd.map(Cost::from_usd),
         },
         prices: PriceTable::new(
             loaded
@@ -213,11 +213,6 @@ pub(super) async fn connect(
 /// Seconds since the Unix epoch.
 fn now() -> u64 {
     u64::try_from(jiff::Timestamp::now().as_second()).unwrap_or(0)
-}
-
-fn micro_dollars(usd: f64) -> Cost {
-    // The configuration takes no negative amount; a cast from a float saturates.
-    Cost((usd * 1e6).floor() as u64)
 }
 
 fn prices(price: &Price) -> Prices {

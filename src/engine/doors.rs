@@ -31,8 +31,11 @@ pub struct DoorsSettings {
 pub struct Doors {
     settings: DoorsSettings,
     /// The tree served last, with its cache: the passes of a run have the same one.
-    tree: Mutex<Option<(Arc<dyn Tree>, Arc<TreeCache>)>>,
+    tree: Mutex<Option<CachedTree>>,
 }
+
+/// A tree and its cache.
+type CachedTree = (Arc<dyn Tree>, Arc<TreeCache>);
 
 /// The open doors of one pass.
 pub struct OpenDoors {

@@ -100,17 +100,17 @@ fn names<'a, 'b>(
             (ChangeStatus::Deleted, _) => text.push_str(" (deleted)"),
             (ChangeStatus::Added, _) => text.push_str(" (new)"),
             (_, Some(old)) if *old != file.path => {
-                text.push_str(&format!(" (was {})", shown(old)));
+                text.extend([" (was ", &shown(old), ")"]);
             }
             _ => {}
         }
         if let Some(reason) = reason(file) {
-            text.push_str(&format!(": {}", flatten(reason)));
+            text.extend([": ", &flatten(reason)]);
         }
         text.push('\n');
     }
     if more > 0 {
-        text.push_str(&format!("- and {more} more\n"));
+        text.extend(["- and ", &more.to_string(), " more\n"]);
     }
 }
 

@@ -159,9 +159,11 @@ fn file(text: &str) -> Result<(RepoPath, Option<u32>), String> {
 
 fn number(value: &Value) -> Option<u32> {
     let number = match value {
-        Value::Number(number) => number
-            .as_u64()
-            .or_else(|| number.as_f64().filter(|n| *n >= 1.0).map(|n| n as u64))?,
+        Value::Number(number) => match number.as_u64() {
+            Some(number) => number,
+            // Some models write `12.0`.
+            None => number.to_string().strip_suffix(".0")?.parse().ok()?,
+        },
         Value::String(text) => text.trim().trim_start_matches(['L', 'l']).parse().ok()?,
         _ => return None,
     };

@@ -128,7 +128,7 @@ impl Wire for Messages {
 
 /// A content block while it arrives.
 struct Block {
-    block: Value,
+    head: Value,
     /// What arrived of its text, its thought or the JSON of its input.
     text: String,
     signature: String,
@@ -148,7 +148,7 @@ impl MessageReader {
             return Err(EngineError::Protocol("too many content blocks".to_owned()));
         }
         self.blocks.push(Block {
-            block: block.clone(),
+            head: block.clone(),
             text: String::new(),
             signature: String::new(),
             stopped,
@@ -214,20 +214,20 @@ impl TurnReader for MessageReader {
         };
         let last = self.blocks.len().saturating_sub(1);
         for (at, mut part) in self.blocks.into_iter().enumerate() {
-            match text(&part.block, "/type").to_owned().as_str() {
+            match text(&part.head, "/type").to_owned().as_str() {
                 "text" => {
-                    let whole = format!("{}{}", text(&part.block, "/text"), part.text);
+                    let whole = format!("{}{}", text(&part.head, "/text"), part.text);
                     turn.text.push_str(&whole);
                     if whole.trim().is_empty() {
                         continue;
                     }
-                    part.block["text"] = Value::String(whole);
+                    part.head["text"] = Value::String(whole);
                 }
                 "thinking" => {
-                    let whole = format!("{}{}", text(&part.block, "/thinking"), part.text);
-                    part.block["thinking"] = Value::String(whole);
+                    let whole = format!("{}{}", text(&part.head, "/thinking"), part.text);
+                    part.head["thinking"] = Value::String(whole);
                     if !part.signature.is_empty() {
-                        part.block["signature"] = Value::String(part.signature);
+                        part.head["signature"] = Value::String(part.signature);
                     }
                 }
                 "tool_use" => {
@@ -235,24 +235,24 @@ impl TurnReader for MessageReader {
                     if truncated && at == last {
                         continue;
                     }
-                    let input = match &part.block["input"] {
-                        Value::Object(map) if !map.is_empty() => Ok(part.block["input"].clone()),
+                    let input = match &part.head["input"] {
+                        Value::Object(map) if !map.is_empty() => Ok(part.head["input"].clone()),
                         _ if part.stopped => arguments(&part.text),
                         _ => Err("the call broke off".to_owned()),
                     };
-                    part.block["input"] = match &input {
+                    part.head["input"] = match &input {
                         Ok(Value::Object(map)) => Value::Object(map.clone()),
                         _ => Value::Object(Map::new()),
                     };
                     turn.calls.push(ToolCall {
-                        id: text(&part.block, "/id").to_owned(),
-                        name: text(&part.block, "/name").to_owned(),
+                        id: text(&part.head, "/id").to_owned(),
+                        name: text(&part.head, "/name").to_owned(),
                         arguments: input,
                     });
                 }
                 _ => {}
             }
-            turn.echo.push(part.block);
+            turn.echo.push(part.head);
         }
         if truncated {
             turn.end = TurnEnd::Truncated;

@@ -35,6 +35,12 @@ pub struct Splitter {
 
 const NAME: &[u8] = b"data";
 
+impl Default for Splitter {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Splitter {
     /// At the start of a stream.
     pub fn new() -> Self {
