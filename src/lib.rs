@@ -21,6 +21,7 @@ pub mod port;
 pub mod process;
 pub mod prompt;
 pub mod render;
+pub mod reply;
 pub mod reporter;
 pub mod source;
 pub mod state;

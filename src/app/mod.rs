@@ -4,6 +4,7 @@ pub mod demo;
 mod environment;
 mod error;
 pub mod explain;
+mod models;
 pub mod ref_check;
 pub mod review;
 mod runs;

@@ -15,8 +15,9 @@ pub(super) use self::setup::setup_choice;
 use self::setup::{Setup, load_setup};
 use super::runs::RunStore;
 use super::signals::SignalWatch;
-use super::{AppError, Environment};
+use super::{AppError, Environment, models};
 use crate::diff::chunk::{ChunkLimits, pack};
+use crate::diff::glob::Glob;
 use crate::diff::noise::{FilterReason, NoiseSettings, filter};
 use crate::finding::Policy;
 use crate::git::HostEnv;
@@ -139,6 +140,8 @@ pub struct Request {
     pub input: Input,
     /// Only these reviewers; empty for all.
     pub agents: Vec<String>,
+    /// `--model`.
+    pub model: Option<String>,
     /// `--config-dir`.
     pub config_dir: Option<PathBuf>,
     /// `--time-limit`.
@@ -237,16 +240,16 @@ pub async fn review(
                 .map_err(interrupted)?;
             if request.plan_only {
                 progress.finish();
-                return print_plan(&prepared, &setup, &request, &context, product);
+                return print_plan(&prepared, &request, &context, product);
             }
             let deps = RunDeps {
                 progress: Arc::clone(&progress) as Arc<dyn Progress>,
                 cancel: cancel.clone(),
                 ladder: Arc::new(Halving),
-                tasks: None,
+                tasks: Some(models::tasks(&prepared.plan)),
                 incoming: None,
             };
-            execute(prepared, &setup, &request, started, deps).await
+            execute(prepared, &setup, &request, environment, (started, deps)).await?
         }
     };
     progress.finish();
@@ -385,6 +388,7 @@ struct Prepared {
     tree: Option<Arc<dyn Tree>>,
     chunks: Vec<Vec<usize>>,
     plan: Plan,
+    reviewers: Vec<PlannedAgent>,
 }
 
 async fn prepare(
@@ -410,17 +414,23 @@ async fn prepare(
     let checks = setup.loaded.config.checks.enabled
         && (request.agents.is_empty() || request.agents.iter().any(|a| a == CHECKS_AGENT));
     let checks = if checks { Some(checks_agent()?) } else { None };
+    let reviewers = models::reviewers(&setup.loaded, &request.agents)?;
+    let agents = reviewers.clone();
+    let never_sent = models::never_sent(&setup.loaded)?;
     let diff = Arc::new(input.diff);
     let head = tree.clone();
     // Both walk the diff and read through trees: not work for an async thread.
     let worked = tokio::task::spawn_blocking(move || {
         let reasons = filter(&diff, base.as_deref(), head.as_deref(), &noise);
-        let kept: Vec<usize> = (0..diff.files.len())
-            .filter(|at| reasons[*at].is_none())
-            .collect();
-        let chunks = pack(&diff, &kept, limits);
         let (mut filtered, mut hidden) = (BTreeMap::new(), BTreeMap::new());
         for (at, reason) in reasons.into_iter().enumerate() {
+            let file = &diff.files[at];
+            let paths = [Some(&file.path), file.old_path.as_ref()];
+            let held = |glob: &Glob| paths.iter().flatten().any(|p| glob.matches(p.as_bytes()));
+            if never_sent.iter().any(held) {
+                filtered.insert(at, "held back by send.never".to_owned());
+                continue;
+            }
             let Some(reason) = reason else { continue };
             let place = match reason {
                 FilterReason::TextAsBinary => &mut hidden,
@@ -428,12 +438,16 @@ async fn prepare(
             };
             place.insert(at, reason.to_string());
         }
+        let kept: Vec<usize> = (0..diff.files.len())
+            .filter(|at| !filtered.contains_key(at) && !hidden.contains_key(at))
+            .collect();
+        let chunks = pack(&diff, &kept, limits);
         let planned = plan(&PlanInput {
             diff,
             filtered,
             hidden,
             checks,
-            agents: Vec::new(),
+            agents,
             chunks: chunks.clone(),
             cross_cutting: None,
         });
@@ -448,6 +462,7 @@ async fn prepare(
         tree,
         chunks,
         plan,
+        reviewers,
     })
 }
 
@@ -472,15 +487,22 @@ async fn execute(
     prepared: Prepared,
     setup: &Setup,
     request: &Request,
-    started: Instant,
-    deps: RunDeps,
-) -> Review {
+    environment: &Environment,
+    (started, deps): (Instant, RunDeps),
+) -> Result<Review, AppError> {
     let config = &setup.loaded.config;
     let run_limit = request.time_limit.unwrap_or(PASSES_BUDGET);
     let mut engines = EngineSet::new();
     engines.insert(setup.builtin_engine());
-    let mut notes = prepared.notes.clone();
-    notes.extend(setup.notes.iter().cloned());
+    let concurrency = usize::try_from(config.chunk.concurrency.unwrap_or(6)).unwrap_or(6);
+    models::connect(
+        &mut engines,
+        &prepared.reviewers,
+        &setup.loaded,
+        environment,
+        concurrency,
+    )
+    .await?;
     let input = RunInput {
         info: prepared.info,
         sandbox: SandboxInfo {
@@ -498,20 +520,19 @@ async fn execute(
         },
         scope: None,
         limits: Limits {
-            concurrency: usize::try_from(config.chunk.concurrency.unwrap_or(6)).unwrap_or(6),
+            concurrency,
             pass: PASS_BUDGET.min(run_limit),
             passes: PASSES_BUDGET.min(run_limit),
             run: run_limit,
         },
-        notes,
+        notes: prepared.notes,
         started,
     };
-    run(input, &engines, deps).await
+    Ok(run(input, &engines, deps).await)
 }
 
 fn print_plan(
     prepared: &Prepared,
-    setup: &Setup,
     request: &Request,
     context: &RenderContext,
     mut product: Box<dyn Write + Send>,
@@ -560,7 +581,6 @@ fn print_plan(
         notes: prepared
             .notes
             .iter()
-            .chain(&setup.notes)
             .map(|note| note.text.clone())
             .collect(),
     };

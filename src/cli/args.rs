@@ -100,6 +100,10 @@ pub(super) struct ReviewArgs {
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub(super) agents: Vec<String>,
 
+    /// The model of every reviewer, as provider/model (also `REVIEWER_MODEL`)
+    #[arg(long, value_name = "MODEL")]
+    pub(super) model: Option<String>,
+
     /// Read the set-up from this folder (also `ECR_CONFIG_DIR`)
     #[arg(long, value_name = "DIR")]
     pub(super) config_dir: Option<PathBuf>,

@@ -214,6 +214,7 @@ async fn run_review(
     let request = Request {
         input,
         agents: args.agents,
+        model: args.model,
         config_dir: args.config_dir,
         time_limit: args.time_limit,
         plan_only: args.plan,
@@ -260,7 +261,9 @@ async fn run_demo(
     }
     let request = Request {
         input: Input::Local(LocalInput::WorkTree),
-        agents: Vec::new(),
+        // Whatever model the environment names: the demonstration calls none.
+        agents: vec!["checks".to_owned()],
+        model: None,
         config_dir: None,
         time_limit: None,
         plan_only: false,

@@ -1,3 +1,7 @@
 //! Engines: one folder each, behind `port::ReviewEngine`.
 
+pub mod api;
 pub mod builtin;
+mod doors;
+
+pub use doors::{Doors, DoorsSettings, OpenDoors};

@@ -9,6 +9,12 @@ impl Cost {
     pub fn usd(self) -> f64 {
         self.0 as f64 / 1e6
     }
+
+    /// The amount that is not more than `usd` US dollars; nothing for a negative one.
+    #[allow(clippy::cast_sign_loss)] // a cast from a float saturates, which is what is meant
+    pub fn from_usd(usd: f64) -> Self {
+        Self((usd * 1e6).floor() as u64)
+    }
 }
 
 /// Token counts of one or several model calls.
@@ -140,5 +146,7 @@ mod tests {
             Usage::Unavailable
         );
         assert_eq!(exact.plus(Usage::Exact(one, None)).cost(), None);
+        assert_eq!(Cost::from_usd(2.5), Cost(2_500_000));
+        assert_eq!(Cost::from_usd(-1.0), Cost(0));
     }
 }

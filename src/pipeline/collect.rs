@@ -1,6 +1,7 @@
 //! Collecting: findings are grounded the moment they are reported, and kept whatever becomes of the pass.
 
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::diff::Diff;
@@ -9,7 +10,7 @@ use crate::model::{
     AgentId, Category, DroppedFinding, Finding, FindingReport, Fingerprint, PassId, ScopeName,
     Severity, Usage,
 };
-use crate::port::{FindingReceipt, FindingSink, Meter};
+use crate::port::{FindingReceipt, FindingSink, LinesSeen, Meter};
 use crate::tree::Tree;
 
 /// Findings that one pass may report; critical ones and secrets are always taken.
@@ -35,6 +36,7 @@ struct OpenPass {
 struct Inner {
     set: FindingSet,
     passes: HashMap<PassId, OpenPass>,
+    seen: LinesSeen,
 }
 
 /// The `FindingSink` and `Meter` of a run.
@@ -49,6 +51,8 @@ pub(super) struct Collected {
     pub(super) dropped: Vec<DroppedFinding>,
     /// Passes with reports over the limit, and how many.
     pub(super) refused: Vec<(PassId, u32)>,
+    /// What the tools showed to all passes together.
+    pub(super) seen: LinesSeen,
 }
 
 impl Collector {
@@ -59,6 +63,7 @@ impl Collector {
             inner: Mutex::new(Inner {
                 set: FindingSet::new(scope),
                 passes: HashMap::new(),
+                seen: LinesSeen::new(),
             }),
         }
     }
@@ -117,6 +122,7 @@ impl Collector {
         let mut inner = self.lock();
         let set = std::mem::take(&mut inner.set);
         let passes = std::mem::take(&mut inner.passes);
+        let seen = std::mem::take(&mut inner.seen);
         drop(inner);
         let (findings, dropped) = set.finish();
         let mut refused: Vec<_> = passes
@@ -129,6 +135,7 @@ impl Collector {
             findings,
             dropped,
             refused,
+            seen,
         }
     }
 }
@@ -148,6 +155,18 @@ fn cut(text: &mut String, max: usize) {
     if truncate(text, max) {
         text.push('…');
     }
+}
+
+/// Sorts ranges and joins those that touch.
+fn merge(ranges: &mut Vec<RangeInclusive<u32>>) {
+    ranges.sort_by_key(|range| *range.start());
+    ranges.dedup_by(|next, kept| {
+        let touches = *next.start() <= kept.end().saturating_add(1);
+        if touches {
+            *kept = *kept.start()..=*kept.end().max(next.end());
+        }
+        touches
+    });
 }
 
 fn same_report(a: &FindingReport, b: &FindingReport) -> bool {
@@ -225,6 +244,15 @@ impl Meter for Collector {
             state.metered = Some(state.metered.map_or(usage, |sum| sum.plus(usage)));
         }
     }
+
+    fn saw(&self, _pass: &PassId, lines: &LinesSeen) {
+        let seen = &mut self.lock().seen;
+        for (path, ranges) in lines {
+            let known = seen.entry(path.clone()).or_default();
+            known.extend(ranges.iter().cloned());
+            merge(known);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -296,6 +324,21 @@ mod tests {
         assert_eq!(collected.refused, [(pass, 1)]);
         let title = &collected.findings[0].title;
         assert!(title.len() <= MAX_TITLE + '…'.len_utf8() && title.ends_with('…'));
+    }
+
+    #[test]
+    fn lines_seen_are_merged_over_passes() {
+        let collector = collector(1);
+        let path = crate::model::RepoPath::new("f0").unwrap();
+        let see = |ranges: Vec<RangeInclusive<u32>>| {
+            collector.saw(
+                &PassId::new("p"),
+                &LinesSeen::from([(path.clone(), ranges)]),
+            );
+        };
+        see(vec![1..=3, 10..=12]);
+        see(vec![4..=5, 11..=11, 20..=20]);
+        assert_eq!(collector.finish().seen[&path], [1..=5, 10..=12, 20..=20]);
     }
 
     #[test]

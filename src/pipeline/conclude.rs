@@ -49,7 +49,7 @@ pub(super) fn conclude(ending: Ending<'_>, source: &Grounder) -> Review {
         interrupted,
         ..
     } = ending;
-    let coverage = receipt(plan, &settled);
+    let coverage = receipt(plan, &settled, &collected.seen);
     let mut all_notes = ending.notes;
     if interrupted {
         all_notes.push(note(NoteKind::Interrupted, "The run was interrupted."));

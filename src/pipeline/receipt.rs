@@ -10,6 +10,7 @@ use super::step::Settled;
 use crate::model::{
     AgentId, CoverageReceipt, FileCoverage, FileOutcome, PassKind, PassOutcomeKind, RepoPath,
 };
+use crate::port::LinesSeen;
 
 /// How one reviewer got on with one file.
 #[derive(Clone, Default)]
@@ -39,7 +40,7 @@ impl<'a> Table<'a> {
 
 /// Computes the receipt from the plan and what became of the passes. A file is reviewed when every
 /// reviewer assigned to it completed a pass that covers it; a file hidden on purpose is filtered.
-pub(super) fn receipt(plan: &Plan, settled: &[Settled]) -> CoverageReceipt {
+pub(super) fn receipt(plan: &Plan, settled: &[Settled], seen: &LinesSeen) -> CoverageReceipt {
     let count = plan.diff.files.len();
     let mut by_agent: HashMap<Key<'_>, Vec<State<'_>>> = HashMap::new();
     for pass in settled {
@@ -100,12 +101,23 @@ pub(super) fn receipt(plan: &Plan, settled: &[Settled]) -> CoverageReceipt {
             },
             outcome,
             reason,
-            lines_read: None,
+            lines_read: lines_read(seen, &file.path),
         }
     });
     CoverageReceipt {
         files: files.collect(),
     }
+}
+
+/// Lines of the file that the tools showed; none when they were never asked for it.
+fn lines_read(seen: &LinesSeen, path: &RepoPath) -> Option<u64> {
+    let ranges = seen.get(path)?;
+    Some(
+        ranges
+            .iter()
+            .map(|range| u64::from(range.end() - range.start()) + 1)
+            .sum(),
+    )
 }
 
 /// Who has to review the file at `at`: the checks; every model reviewer of the plan, unless there is

@@ -2,6 +2,8 @@
 //!
 //! @ref LLP 0004#the-engine-seam — one pass, no policy
 
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -156,10 +158,17 @@ pub enum EngineError {
     Cancelled,
 }
 
+/// Lines of files: 1-based, sorted and merged.
+pub type LinesSeen = BTreeMap<RepoPath, Vec<RangeInclusive<u32>>>;
+
 /// Takes what a pass used, while it runs.
 pub trait Meter: Send + Sync {
     /// Adds `usage` to the pass; called once a model call.
     fn add(&self, pass: &PassId, usage: Usage);
+
+    /// Adds the lines that the pass was shown by its tools, 1-based, by file; called when an attempt is
+    /// over, however it went.
+    fn saw(&self, _pass: &PassId, _lines: &LinesSeen) {}
 }
 
 /// A coding agent, an API loop or the built-in checks.

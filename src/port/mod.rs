@@ -5,7 +5,7 @@ mod report;
 mod source;
 
 pub use engine::{
-    Capabilities, Completion, EngineError, Meter, PassContext, PassOutcome, PassRequest,
+    Capabilities, Completion, EngineError, LinesSeen, Meter, PassContext, PassOutcome, PassRequest,
     ReviewEngine,
 };
 pub use report::{FindingReceipt, FindingSink, Progress, ProgressEvent, ReportError, Reporter};

@@ -9,6 +9,7 @@
     clippy::print_stderr
 )]
 
+mod api;
 mod architecture;
 mod checks;
 mod cli;

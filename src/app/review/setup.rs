@@ -15,7 +15,7 @@ use crate::config::{
 use crate::engine::builtin::structural::{RepositoryRules, RuleFileError};
 use crate::engine::builtin::{BuiltinEngine, CheckSettings, ExtraRules};
 use crate::git::{HostEnv, Repository};
-use crate::model::{CoverageNote, NoteKind, RepoPath, Severity};
+use crate::model::{RepoPath, Severity};
 use crate::port::ReviewEngine;
 use crate::source::LocalSource;
 use crate::tree::{MemoryTree, Tree};
@@ -32,8 +32,6 @@ pub(super) struct Setup {
     pub(super) folder: Option<PathBuf>,
     /// For stderr.
     pub(super) warnings: Vec<String>,
-    /// For the report.
-    pub(super) notes: Vec<CoverageNote>,
     settings: CheckSettings,
 }
 
@@ -59,7 +57,7 @@ pub(super) async fn load_setup(
     );
     let choice = setup_choice(request.config_dir.as_deref(), environment)?;
     let overrides = Overrides {
-        model: None,
+        model: request.model.clone(),
         reviewer_model: utf8(environment, REVIEWER_MODEL.name)?.map(str::to_owned),
     };
     let agents = request.agents.clone();
@@ -204,30 +202,13 @@ fn build(
             .collect(),
         repository: (!own.rules().is_empty()).then(|| Arc::new(own) as Arc<dyn ExtraRules>),
     };
-    let notes = notes(&loaded);
     Ok(Setup {
         loaded,
         root: None,
         folder: None,
         warnings,
-        notes,
         settings,
     })
-}
-
-/// No model engine is part of ecr yet: say so in every report, and name the model that was asked for.
-fn notes(loaded: &LoadedConfig) -> Vec<CoverageNote> {
-    let models: Vec<_> = loaded.models().iter().map(ToString::to_string).collect();
-    if models.is_empty() {
-        return Vec::new();
-    }
-    vec![CoverageNote {
-        kind: NoteKind::ChecksOnly,
-        text: format!(
-            "The configuration names {}, but this version of ecr cannot call a model yet: only the built-in checks ran.",
-            models.join(", ")
-        ),
-    }]
 }
 
 fn rule_errors(errors: &[RuleFileError]) -> AppError {

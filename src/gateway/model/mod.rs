@@ -15,3 +15,4 @@ mod scan;
 mod sse;
 
 pub(super) use door::{PassDoor, RunDoor, RunDoorSettings};
+pub use sse::{EventSink, Splitter};

@@ -3,7 +3,7 @@
 use memchr::memchr2;
 
 /// Takes the data of events.
-pub(super) trait EventSink {
+pub trait EventSink {
     /// A piece of the current event's data; lines are joined by `\n`.
     fn data(&mut self, piece: &[u8]);
 
@@ -25,7 +25,7 @@ enum State {
 
 /// The splitter of one stream.
 #[derive(Debug)]
-pub(super) struct Splitter {
+pub struct Splitter {
     state: State,
     /// Nothing of the current line was read yet.
     line_start: bool,
@@ -35,9 +35,15 @@ pub(super) struct Splitter {
 
 const NAME: &[u8] = b"data";
 
+impl Default for Splitter {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Splitter {
     /// At the start of a stream.
-    pub(super) fn new() -> Self {
+    pub fn new() -> Self {
         Self {
             state: State::Name(Some(0)),
             line_start: true,
@@ -47,7 +53,7 @@ impl Splitter {
     }
 
     /// Reads the next piece of the stream.
-    pub(super) fn feed(&mut self, mut bytes: &[u8], sink: &mut impl EventSink) {
+    pub fn feed(&mut self, mut bytes: &[u8], sink: &mut impl EventSink) {
         while let Some(&byte) = bytes.first() {
             if self.after_cr {
                 self.after_cr = false;

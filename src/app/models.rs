@@ -1,0 +1,437 @@
+//! Models of a run: who reviews with which model over which engine, and where the models are. The only
+//! place where the value of a model credential is read.
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::sync::Arc;
+
+use reqwest::Url;
+
+use super::{AppError, Environment};
+use crate::config::{
+    AuthEntry, AuthMode, EngineChoice, LoadedConfig, Price, Protocol as ConfigProtocol, key_env,
+};
+use crate::diff::glob::Glob;
+use crate::engine::api::{ApiEngine, ApiSettings};
+use crate::engine::{Doors, DoorsSettings};
+use crate::gateway::tools::{Withheld, mcp_service};
+use crate::gateway::{Credential, Gateway, GatewaySettings, PassLimits, Protocol, Upstream};
+use crate::http::{HttpClient, HttpSettings, ProxySettings};
+use crate::ledger::{PriceTable, Prices, Rates, RunCaps};
+use crate::model::{Cost, EngineName, ModelId, Secret};
+use crate::pipeline::{EngineSet, Plan, PlannedAgent, TaskWriter};
+use crate::prompt::{ReviewTask, reviewer_system};
+
+/// Providers whose address is known: id, protocol, address. Others name theirs in the configuration.
+const KNOWN: &[(&str, Protocol, &str)] = &[
+    (
+        "anthropic",
+        Protocol::AnthropicMessages,
+        "https://api.anthropic.com",
+    ),
+    (
+        "openai",
+        Protocol::OpenAiResponses,
+        "https://api.openai.com/v1",
+    ),
+    (
+        "openrouter",
+        Protocol::OpenAiChat,
+        "https://openrouter.ai/api/v1",
+    ),
+    (
+        "google",
+        Protocol::OpenAiChat,
+        "https://generativelanguage.googleapis.com/v1beta/openai",
+    ),
+    ("ollama", Protocol::OpenAiChat, "http://127.0.0.1:11434/v1"),
+];
+
+/// What the tokens of a Claude plan begin with, wherever they are put.
+const PLAN_TOKEN: &str = "sk-ant-oat";
+
+/// The reviewers that take part, each with its model and engine; empty when no model is named anywhere.
+pub(super) fn reviewers(
+    loaded: &LoadedConfig,
+    asked: &[String],
+) -> Result<Vec<PlannedAgent>, AppError> {
+    if loaded.models().is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut out = Vec::new();
+    for agent in &loaded.agents {
+        if !asked.is_empty() && !asked.iter().any(|id| id == agent.id.as_str()) {
+            continue;
+        }
+        let Some(model) = &agent.prompt.model else {
+            return Err(AppError::new(
+                format!("the reviewer `{}` has no model, others have one", agent.id),
+                "set `model` in config.jsonc, or in the front matter of every agent",
+            ));
+        };
+        let engine = agent
+            .prompt
+            .engine
+            .unwrap_or_else(|| loaded.config.engine_for(model.provider()));
+        if engine != EngineChoice::Api {
+            return Err(not_here(model, engine));
+        }
+        out.push(PlannedAgent {
+            id: agent.id.clone(),
+            engine: EngineName::new("api"),
+            model: Some(model.clone()),
+            system: reviewer_system(&loaded.shared, &agent.prompt.text).into(),
+            always_run: agent.always_run,
+        });
+    }
+    Ok(out)
+}
+
+fn not_here(model: &ModelId, engine: EngineChoice) -> AppError {
+    let word = match engine {
+        EngineChoice::Api => "api",
+        EngineChoice::Claude => "claude",
+        EngineChoice::Codex => "codex",
+        EngineChoice::Opencode => "opencode",
+    };
+    let provider = model.provider();
+    AppError::new(
+        format!(
+            "{model}: models of `{provider}` are served by the engine `{word}`, which this version of ecr does not have"
+        ),
+        format!(
+            "choose ecr's own engine in config.jsonc: \"engines\": {{ \"{provider}\": \"api\" }} (it needs an API key or a local server)"
+        ),
+    )
+}
+
+/// Writes the tasks of a run; its mark is drawn here.
+pub(super) fn tasks(plan: &Plan) -> TaskWriter {
+    let not_for_models = |(at, reason): (usize, &Option<String>)| {
+        reason.clone().or_else(|| plan.hidden.get(&at).cloned())
+    };
+    let filtered: Vec<_> = plan
+        .filtered
+        .iter()
+        .enumerate()
+        .map(not_for_models)
+        .collect();
+    let mark = format!("{:016x}", RandomState::new().build_hasher().finish());
+    Arc::new(move |pass, diff| {
+        let task = ReviewTask {
+            diff,
+            files: &pass.files,
+            filtered: &filtered,
+            mark: &mark,
+        };
+        task.text().into()
+    })
+}
+
+/// The globs of `send.never`.
+pub(super) fn never_sent(loaded: &LoadedConfig) -> Result<Vec<Glob>, AppError> {
+    let globs = loaded.config.send_never.iter().map(|glob| Glob::new(glob));
+    globs.collect::<Result<_, _>>().map_err(|error| {
+        AppError::new(
+            format!("send.never: {error}"),
+            "mend the glob in config.jsonc",
+        )
+    })
+}
+
+/// Starts the run's gateway and adds the engines that the reviewers need. Nothing is sent yet.
+pub(super) async fn connect(
+    engines: &mut EngineSet,
+    reviewers: &[PlannedAgent],
+    loaded: &LoadedConfig,
+    environment: &Environment,
+    concurrency: usize,
+) -> Result<(), AppError> {
+    let mut upstreams = BTreeMap::new();
+    for model in reviewers.iter().filter_map(|agent| agent.model.as_ref()) {
+        if !upstreams.contains_key(model.provider()) {
+            let upstream = upstream(model, &loaded.config.auth, environment)?;
+            upstreams.insert(model.provider().to_owned(), Arc::new(upstream));
+        }
+    }
+    if upstreams.is_empty() {
+        return Ok(());
+    }
+    let client = HttpClient::new(&HttpSettings {
+        proxy: proxies(environment),
+        ..HttpSettings::default()
+    })
+    .map_err(|error| AppError::new(error.to_string(), "check the proxy variables"))?;
+    let secure = upstreams.values().any(|u| u.base_url.scheme() == "https");
+    if let Some(problem) = client.tls_problem().filter(|_| secure) {
+        return Err(AppError::new(
+            format!("https does not work on this machine: {problem}"),
+            "install the package ca-certificates, or set SSL_CERT_FILE",
+        ));
+    }
+    let gateway = Gateway::start(GatewaySettings {
+        transport: Arc::new(client),
+        tools: Some(mcp_service),
+        caps: RunCaps {
+            tokens: None,
+            cost: loaded.config.policy.max_cost_usd.map(Cost::from_usd),
+        },
+        prices: PriceTable::new(
+            loaded
+                .config
+                .prices
+                .iter()
+                .map(|(model, price)| (model.clone(), prices(price)))
+                .collect(),
+        ),
+        concurrent_calls: concurrency,
+        clock: now,
+    })
+    .await
+    .map_err(|error| {
+        AppError::new(
+            format!("cannot listen on 127.0.0.1: {error}"),
+            "allow ecr a local port",
+        )
+    })?;
+    let doors = Doors::new(DoorsSettings {
+        gateway: Arc::new(gateway),
+        upstreams,
+        withheld: Arc::new(Withheld {
+            never: never_sent(loaded)?,
+            also: None,
+        }),
+        limits: PassLimits::default(),
+    });
+    engines.insert(Arc::new(ApiEngine::new(
+        Arc::new(doors),
+        ApiSettings::default(),
+    )));
+    Ok(())
+}
+
+/// Seconds since the Unix epoch.
+fn now() -> u64 {
+    u64::try_from(jiff::Timestamp::now().as_second()).unwrap_or(0)
+}
+
+fn prices(price: &Price) -> Prices {
+    Prices::flat(Rates {
+        input: price.input,
+        output: price.output,
+        cache_read: price.cache_read.unwrap_or(price.input),
+        cache_write: price.cache_write.unwrap_or(price.input),
+    })
+}
+
+fn proxies(environment: &Environment) -> ProxySettings {
+    // The lower-case spelling is the older one and wins, as in curl.
+    let text = |name: &str| {
+        environment
+            .text(&name.to_ascii_lowercase())
+            .or_else(|| environment.text(name))
+            .map(str::to_owned)
+    };
+    ProxySettings {
+        http: text("HTTP_PROXY").map(Secret::new),
+        https: text("HTTPS_PROXY").map(Secret::new),
+        bypass: text("NO_PROXY"),
+    }
+}
+
+/// Where the models of a provider are, with the credential that the environment holds.
+fn upstream(
+    model: &ModelId,
+    auth: &[AuthEntry],
+    environment: &Environment,
+) -> Result<Upstream, AppError> {
+    let provider = model.provider();
+    if provider == model.as_str() {
+        return Err(AppError::new(
+            format!("the model `{model}` names no provider"),
+            "write it as provider/model, for example anthropic/claude-sonnet-5",
+        ));
+    }
+    let entry = auth.iter().find(|entry| entry.provider == provider);
+    let real = entry
+        .and_then(|entry| entry.upstream.as_deref())
+        .unwrap_or(provider);
+    let known = KNOWN.iter().find(|(id, ..)| *id == real);
+    let protocol = match entry.and_then(|entry| entry.protocol) {
+        Some(ConfigProtocol::AnthropicMessages) => Protocol::AnthropicMessages,
+        Some(ConfigProtocol::OpenaiResponses) => Protocol::OpenAiResponses,
+        Some(ConfigProtocol::OpenaiChat) => Protocol::OpenAiChat,
+        None => known.map_or(Protocol::OpenAiChat, |(_, protocol, _)| *protocol),
+    };
+    let address = entry
+        .and_then(|entry| entry.base_url.as_deref())
+        .or_else(|| known.map(|(.., address)| *address))
+        .ok_or_else(|| {
+            AppError::new(
+                format!("ecr does not know where the models of `{provider}` are"),
+                format!("set auth.providers.{provider}.baseUrl in config.jsonc"),
+            )
+        })?;
+    let base_url = Url::parse(address).map_err(|error| {
+        AppError::new(
+            format!("auth.providers.{provider}.baseUrl: {error}"),
+            "write it as https://host/path",
+        )
+    })?;
+    let default_is_local = entry.is_none() && base_url.scheme() == "http";
+    let credential = match entry.map(|entry| entry.mode) {
+        Some(AuthMode::None) => Credential::None,
+        None if default_is_local => Credential::None,
+        Some(AuthMode::Oauth) => return Err(plan_token(provider)),
+        Some(AuthMode::ApiKey) | None => {
+            let named = entry.and_then(|entry| entry.token_env.as_deref());
+            credential(provider, named.or_else(|| key_env(real)), environment)?
+        }
+    };
+    Ok(Upstream {
+        provider: provider.to_owned(),
+        protocol,
+        base_url,
+        credential,
+    })
+}
+
+/// The credential in a variable. Its value is in no message.
+fn credential(
+    provider: &str,
+    variable: Option<&str>,
+    environment: &Environment,
+) -> Result<Credential, AppError> {
+    let Some(name) = variable else {
+        return Err(AppError::new(
+            format!("no variable is named that holds the API key of `{provider}`"),
+            format!("set auth.providers.{provider}.tokenEnv in config.jsonc"),
+        ));
+    };
+    let Some(value) = environment.text(name).map(str::trim) else {
+        return Err(AppError::new(
+            format!("the API key of `{provider}` is missing: {name} is not set"),
+            format!(
+                "export {name}, or name another variable in auth.providers.{provider}.tokenEnv"
+            ),
+        ));
+    };
+    if !value.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(AppError::new(
+            format!("{name} holds characters that no API key has"),
+            "copy the key again, without spaces and line ends",
+        ));
+    }
+    if value.starts_with(PLAN_TOKEN) || name == "CLAUDE_CODE_OAUTH_TOKEN" {
+        return Err(plan_token(provider));
+    }
+    let value = Secret::new(value.to_owned());
+    Ok(if name == "ANTHROPIC_AUTH_TOKEN" {
+        Credential::Bearer(value)
+    } else {
+        Credential::ApiKey(value)
+    })
+}
+
+fn plan_token(provider: &str) -> AppError {
+    AppError::new(
+        format!(
+            "the credential of `{provider}` is the token of a plan, which belongs to the provider's own tool: the engine `api` does not send it"
+        ),
+        format!(
+            "set auth.providers.{provider} to mode \"api-key\" with the variable of an API key"
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    fn environment(variables: &[(&str, &str)]) -> Environment {
+        let variables = variables.iter().map(|(k, v)| ((*k).into(), (*v).into()));
+        Environment::new(PathBuf::from("/w"), variables)
+    }
+
+    fn entry(provider: &str) -> AuthEntry {
+        AuthEntry {
+            provider: provider.to_owned(),
+            mode: AuthMode::ApiKey,
+            token_env: None,
+            upstream: None,
+            base_url: None,
+            protocol: None,
+        }
+    }
+
+    fn model(text: &str) -> ModelId {
+        ModelId::new(text).unwrap()
+    }
+
+    #[test]
+    fn known_providers_need_their_usual_variable_only() {
+        let env = environment(&[("ANTHROPIC_API_KEY", " k1 "), ("OPENAI_API_KEY", "k2")]);
+        let got = upstream(&model("anthropic/x"), &[], &env).unwrap();
+        assert_eq!(got.protocol, Protocol::AnthropicMessages);
+        assert_eq!(got.credential, Credential::ApiKey(Secret::new("k1".into())));
+        let got = upstream(&model("openai/x"), &[], &env).unwrap();
+        assert_eq!(got.protocol, Protocol::OpenAiResponses);
+        let got = upstream(&model("ollama/x"), &[], &env).unwrap();
+        assert_eq!(got.credential, Credential::None);
+        let error = upstream(&model("openrouter/x"), &[], &env).unwrap_err();
+        assert!(error.message.contains("OPENROUTER_API_KEY"), "{error}");
+        assert!(error.hint.unwrap().contains("auth.providers.openrouter"));
+        assert!(upstream(&model("bare"), &[], &env).is_err());
+        assert!(upstream(&model("acme/x"), &[], &env).is_err());
+    }
+
+    #[test]
+    fn an_entry_says_where_and_with_what() {
+        let env = environment(&[("MY_KEY", "k"), ("ANTHROPIC_AUTH_TOKEN", "t")]);
+        let mut acme = entry("acme");
+        acme.token_env = Some("MY_KEY".to_owned());
+        acme.base_url = Some("https://models.acme.test/v2".to_owned());
+        acme.protocol = Some(ConfigProtocol::AnthropicMessages);
+        let got = upstream(&model("acme/x"), &[acme], &env).unwrap();
+        assert_eq!(got.base_url.as_str(), "https://models.acme.test/v2");
+        assert_eq!(got.protocol, Protocol::AnthropicMessages);
+        let mut bearer = entry("anthropic");
+        bearer.token_env = Some("ANTHROPIC_AUTH_TOKEN".to_owned());
+        let got = upstream(&model("anthropic/x"), &[bearer], &env).unwrap();
+        assert_eq!(got.credential, Credential::Bearer(Secret::new("t".into())));
+        let mut alias = entry("team");
+        alias.upstream = Some("openai".to_owned());
+        alias.token_env = Some("MY_KEY".to_owned());
+        let got = upstream(&model("team/x"), &[alias], &env).unwrap();
+        assert_eq!(got.base_url.host_str(), Some("api.openai.com"));
+        let mut local = entry("lab");
+        local.mode = AuthMode::None;
+        local.base_url = Some("http://127.0.0.1:8080".to_owned());
+        let got = upstream(&model("lab/x"), &[local], &env).unwrap();
+        assert_eq!(
+            (got.credential, got.protocol),
+            (Credential::None, Protocol::OpenAiChat)
+        );
+    }
+
+    #[test]
+    fn plan_tokens_and_broken_values_are_refused_without_being_shown() {
+        let canary = ["canary", "7f3a"].concat();
+        let mut plan = entry("anthropic");
+        plan.mode = AuthMode::Oauth;
+        plan.token_env = Some("T".to_owned());
+        let token = format!("{PLAN_TOKEN}01-{canary}");
+        for (auth, value) in [
+            (vec![plan], canary.clone()),
+            (vec![], token),
+            (vec![], format!("{canary}\n{canary}")),
+        ] {
+            let env = environment(&[("ANTHROPIC_API_KEY", &value), ("T", &value)]);
+            let error = upstream(&model("anthropic/x"), &auth, &env).unwrap_err();
+            let words = format!("{error} {:?}", error.hint);
+            assert!(!words.contains(&canary), "{words}");
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! The engine of our own: a loop between a provider's API and the tool door, in this process.
+//! It needs nothing installed, and it is only used where the configuration chooses it.
+
+mod anthropic;
+mod chat;
+mod engine;
+mod fault;
+mod responses;
+mod schema;
+mod stream;
+mod wire;
+
+pub use engine::{ApiEngine, ApiSettings};
+pub use schema::strict;
+pub use wire::Effort;

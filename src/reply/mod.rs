@@ -1,0 +1,9 @@
+//! Model text → typed replies: JSON is found and mended, findings are taken one by one, and nothing that
+//! is not an explicit answer counts as one.
+
+mod extract;
+mod findings;
+mod lenient;
+
+pub use extract::{Extracted, ReplyError, object};
+pub use findings::{FindingsReply, RejectedFinding, findings, findings_schema};

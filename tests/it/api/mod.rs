@@ -1,0 +1,7 @@
+//! The engine of our own: its protocols in memory, and whole reviews against a scripted provider.
+
+mod faults;
+mod protocols;
+mod review;
+mod rig;
+mod settings;
