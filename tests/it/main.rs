@@ -1,7 +1,13 @@
 //! The one integration test binary (linking is the slow part of a test run).
-#![allow(missing_docs)] // tests have names instead
+#![allow(missing_docs)]
+// tests have names instead
 // Clippy's "in tests" switches know `#[test]` functions only, not the helpers beside them.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr
+)]
 
 mod architecture;
 mod checks;

@@ -1,9 +1,8 @@
 //! Whole setups: the embedded one, folders of a tree, folders from elsewhere, overrides.
 
 use ecr::config::{
-    ConfigErrors, EMBEDDED_SETUP, EngineChoice, LoadedConfig, Overrides,
-    ReviewConfig, SetupLocation, SetupOrigin, Source, load, load_routing, parse_config,
-    parse_scope, schema,
+    ConfigErrors, EMBEDDED_SETUP, EngineChoice, LoadedConfig, Overrides, ReviewConfig,
+    SetupLocation, SetupOrigin, Source, load, load_routing, parse_config, parse_scope, schema,
 };
 use ecr::model::{ModelId, RepoPath};
 use ecr::tree::{EntryKind, MemoryTree};
