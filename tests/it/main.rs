@@ -16,6 +16,7 @@ mod conformance;
 mod diff;
 mod docs;
 mod git;
+mod jail;
 mod pipeline;
 mod refs;
 mod render;
