@@ -108,7 +108,7 @@ pub(super) fn command(spec: &Spec) -> Result<(std::process::Command, Leash), Pro
         ),
         None => None,
     };
-    let mut command = std::process::Command::new(spec.program.as_path());
+    let mut command = launcher(spec).map_err(|error| start(io::Error::other(error)))?;
     command
         .args(&spec.args)
         .env_clear()
@@ -135,4 +135,25 @@ pub(super) fn command(spec: &Spec) -> Result<(std::process::Command, Leash), Pro
     })
     .map_err(start)?;
     Ok((command, leash))
+}
+
+/// The program itself: its sandbox is entered between fork and exec.
+#[cfg(not(target_os = "macos"))]
+#[allow(clippy::unnecessary_wraps)] // the other platform's can fail
+fn launcher(spec: &Spec) -> Result<std::process::Command, super::sandbox::PlanError> {
+    Ok(std::process::Command::new(spec.program.as_path()))
+}
+
+/// The system's launcher with the plan as a profile, where there is a plan.
+#[cfg(target_os = "macos")]
+fn launcher(spec: &Spec) -> Result<std::process::Command, super::sandbox::PlanError> {
+    let Some(plan) = &spec.sandbox else {
+        return Ok(std::process::Command::new(spec.program.as_path()));
+    };
+    let mut command = std::process::Command::new(super::sandbox::seatbelt::LAUNCHER);
+    command
+        .arg("-p")
+        .arg(super::sandbox::seatbelt::profile(plan)?)
+        .arg(spec.program.as_path());
+    Ok(command)
 }

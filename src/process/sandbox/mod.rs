@@ -14,7 +14,7 @@ mod private_net;
 #[path = "private_net_none.rs"]
 mod private_net;
 #[cfg(any(target_os = "macos", test))]
-mod seatbelt;
+pub(super) mod seatbelt;
 #[cfg(target_os = "linux")]
 mod seccomp;
 mod support;

@@ -6,6 +6,7 @@ use std::path::Path;
 use super::{PlanError, SandboxPlan};
 
 /// The program that applies a profile.
+#[cfg(target_os = "macos")]
 pub(in crate::process) const LAUNCHER: &str = "/usr/bin/sandbox-exec";
 
 /// Whether the launcher is there.

@@ -76,13 +76,13 @@ static long dial(int family, int type, int protocol, const char *host, int port)
     int s = socket(family, type, protocol);
     if (s < 0)
         return -1;
-    struct sockaddr_in a = address(host, port);
     long r;
     if (family == AF_INET6) {
         struct sockaddr_in6 b = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
         inet_pton(AF_INET6, "::ffff:127.0.0.1", &b.sin6_addr);
         r = connect(s, (void *)&b, sizeof b);
     } else {
+        struct sockaddr_in a = address(host, port);
         r = connect(s, (void *)&a, sizeof a);
     }
     int error = errno;
