@@ -121,30 +121,39 @@ fn sweep(base: &Path) {
             && entry
                 .metadata()
                 .is_ok_and(|meta| meta.is_dir() && meta.uid() == me);
-        if ours && let Some(_lock) = dead(&entry.path()) {
+        if ours && let Found::Dead(_lock) = look(&entry.path()) {
             let _ = remove_tree(&entry.path());
         }
     }
 }
 
-/// The lock of a folder whose owner is dead, `None` if it lives or if the folder is not one of these.
-fn dead(folder: &Path) -> Option<Option<File>> {
+/// What a folder with our prefix turned out to be.
+enum Found {
+    /// Its owner lives, or it is none of ours.
+    Alive,
+    /// Its owner is dead; the lock, if there is a file for it, is ours now.
+    Dead(Option<File>),
+}
+
+fn look(folder: &Path) -> Found {
     let flags = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
     match File::options()
         .read(true)
         .custom_flags(flags)
         .open(folder.join(OWNER))
     {
-        Ok(file) => flock(&file, FlockOperation::NonBlockingLockExclusive)
-            .is_ok()
-            .then_some(Some(file)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let age = SystemTime::now()
-                .duration_since(folder.metadata().ok()?.modified().ok()?)
-                .ok()?;
-            (age > BEING_MADE).then_some(None)
+        Ok(file) if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() => {
+            Found::Dead(Some(file))
         }
-        Err(_) => None,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let made = folder.metadata().and_then(|meta| meta.modified());
+            let age = made.map(|made| SystemTime::now().duration_since(made));
+            match age {
+                Ok(Ok(age)) if age > BEING_MADE => Found::Dead(None),
+                _ => Found::Alive,
+            }
+        }
+        _ => Found::Alive,
     }
 }
 

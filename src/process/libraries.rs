@@ -28,8 +28,8 @@ const FOLDERS: &[&str] = &[
 
 /// A program needs a handful; more is not believed.
 const MOST_FILES: usize = 256;
-/// The same for the tables of one file, in bytes.
-const MOST_BYTES: u64 = 4 * 1024 * 1024;
+/// The same for a table of one file, in bytes; that of node is beyond 5 MB.
+const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The loader and the libraries of the ELF program at `program`, and theirs. A static program, and one that is not
 /// ELF, needs none. A library that is found nowhere is left out: the loader will name it.

@@ -65,7 +65,7 @@ mod tests {
         fs::write(root.join("a/b/c/file"), "").unwrap();
         std::os::unix::fs::symlink(&outside, root.join("a/link")).unwrap();
         for folder in ["a/b/c", "a/b"] {
-            fs::set_permissions(root.join(folder), fs::Permissions::from_mode(0)).unwrap();
+            fs::set_permissions(root.join(folder), fs::Permissions::from_mode(0o000)).unwrap();
         }
         remove_tree(&root).unwrap();
         assert!(!root.exists());

@@ -123,7 +123,7 @@ pub(super) fn command(spec: &Spec) -> Result<(std::process::Command, Leash), Pro
         .stderr(Stdio::piped())
         .process_group(0);
     let inherit = spec.inherit.clone();
-    let kept: Vec<RawFd> = inherit.iter().map(|fd| fd.as_raw_fd()).collect();
+    let kept: Vec<RawFd> = inherit.iter().map(AsRawFd::as_raw_fd).collect();
     let leash = Leash::attach(&mut command, move || {
         // Held by the closure so that they are open when the child is forked.
         let _held = &inherit;

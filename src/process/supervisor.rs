@@ -246,8 +246,8 @@ fn number(digits: &[u8]) -> Option<i32> {
 
 /// Ends this process with the child's exit status or by the child's signal.
 fn end_like(status: Option<WaitStatus>) -> ! {
-    let code = status.and_then(|status| status.exit_status()).unwrap_or(1);
-    if let Some(signal) = status.and_then(|status| status.terminating_signal()) {
+    let code = status.and_then(WaitStatus::exit_status).unwrap_or(1);
+    if let Some(signal) = status.and_then(WaitStatus::terminating_signal) {
         // SAFETY: plain calls on a local set. No core is written: the process is not dumpable.
         #[allow(unsafe_code)]
         unsafe {

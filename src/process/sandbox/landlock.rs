@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::Path;
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath,
@@ -82,7 +82,7 @@ fn restricted(abi: ABI) -> Result<RulesetCreated, RulesetError> {
 
 fn allow(
     ruleset: RulesetCreated,
-    path: &PathBuf,
+    path: &Path,
     access: BitFlags<AccessFs>,
     abi: ABI,
 ) -> Result<RulesetCreated, PlanError> {

@@ -202,7 +202,7 @@ fn denied() -> Result<Rules, BackendError> {
     ];
     let options: Result<Vec<_>, _> = options
         .iter()
-        .map(|&option| rule(&[tcp, eq(2, option as u64)]))
+        .map(|&option| rule(&[tcp, eq(2, u64::from(option.cast_unsigned()))]))
         .collect();
     rules.insert(libc::SYS_setsockopt, options?);
 
@@ -224,10 +224,7 @@ fn denied() -> Result<Rules, BackendError> {
 
     // Typing into a terminal that is still open somewhere.
     let typing = [libc::TIOCSTI, libc::TIOCLINUX];
-    let typing: Result<Vec<_>, _> = typing
-        .iter()
-        .map(|&call| rule(&[eq(1, call as u64)]))
-        .collect();
+    let typing: Result<Vec<_>, _> = typing.iter().map(|&call| rule(&[eq(1, call)])).collect();
     rules.insert(libc::SYS_ioctl, typing?);
     Ok(rules)
 }
@@ -275,7 +272,11 @@ fn rule(conditions: &[Condition]) -> Result<SeccompRule, BackendError> {
 /// Rules for every socket type but those named; there is no operator for "differs under a mask".
 fn types_but(allowed: &[i32]) -> Result<Vec<SeccompRule>, BackendError> {
     (0..=TYPE_MASK)
-        .filter(|kind| !allowed.iter().any(|&allowed| allowed as u64 == *kind))
+        .filter(|kind| {
+            !allowed
+                .iter()
+                .any(|&allowed| u64::from(allowed.cast_unsigned()) == *kind)
+        })
         .map(|kind| rule(&[Condition(1, Operator::Has(TYPE_MASK), kind)]))
         .collect()
 }

@@ -5,6 +5,7 @@ mod ladder;
 mod leftovers;
 #[cfg(target_os = "linux")]
 mod probe;
+mod runtimes;
 
 use std::path::Path;
 
