@@ -5,8 +5,11 @@
 mod binary;
 mod dialogue;
 mod folder;
-#[cfg_attr(target_os = "linux", path = "supervisor.rs")]
-#[cfg_attr(not(target_os = "linux"), path = "group.rs")]
+#[cfg(not(target_os = "linux"))]
+#[path = "group.rs"]
+mod leash;
+#[cfg(target_os = "linux")]
+#[path = "supervisor.rs"]
 mod leash;
 mod libraries;
 mod lines;
