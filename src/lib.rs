@@ -5,16 +5,21 @@
 //! Layers point downwards only (`tests/it/architecture.rs` proves it); the map is `llp/0000-ecr.explainer.md`.
 
 pub mod app;
+pub mod cli;
 pub mod config;
 pub mod detect;
 pub mod diff;
 pub mod engine;
 pub mod finding;
+pub mod gateway;
 pub mod git;
+pub mod http;
+pub mod ledger;
 pub mod model;
 pub mod pipeline;
 pub mod port;
 pub mod process;
+pub mod prompt;
 pub mod render;
 pub mod reporter;
 pub mod source;

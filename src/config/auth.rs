@@ -1,4 +1,6 @@
 //! Where credentials come from: names of environment variables, never their values.
+//!
+//! @ref LLP 0003#credentials-are-names — values never enter this module
 
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, Ipv6Addr};

@@ -1,8 +1,12 @@
-//! Checks a parsed file against the schema of its type, so that every problem comes with its place and
-//! what was expected. The schema is the published one: what an editor accepts and what ecr accepts is one thing.
+//! Says in words, and with its place, what is wrong with a file. What is wrong is decided by the JSON Schema of
+//! its type, the published one, so that what an editor accepts and what ecr accepts is one thing.
 
-use jsonc_parser::ast::{Object, Value as Node};
-use regex::Regex;
+use std::fmt::Write as _;
+
+use jsonc_parser::ast::Value as Node;
+use jsonschema::error::ValidationErrorKind as Kind;
+use jsonschema::paths::{Location, LocationSegment as Segment};
+use jsonschema::{ValidationError, validator_for};
 use serde_json::Value;
 
 use super::diagnostic::{Diagnostic, MAX_DIAGNOSTICS, Source, did_you_mean, listed, quoted};
@@ -11,27 +15,50 @@ use super::jsonc::span;
 /// A key (dotted path) that this kind of file may not have, and why.
 pub(super) type Refusal = (&'static str, &'static str);
 
-/// All problems of `root`, in the order found; it stops after [`MAX_DIAGNOSTICS`] of them.
+/// All problems of `root`, whose plain value is `value`; it stops after [`MAX_DIAGNOSTICS`] of them.
 pub(super) fn check(
     source: &Source,
-    root: &Node<'_>,
+    (root, value): (&Node<'_>, &Value),
     schema: &Value,
     refused: &[Refusal],
 ) -> Vec<Diagnostic> {
+    let validator = match validator_for(schema) {
+        Ok(validator) => validator,
+        // A test compiles every schema, so this is for the compiler only; an error is the safe answer.
+        Err(error) => return vec![Diagnostic::bare(source.origin(), error.to_string())],
+    };
     let mut checker = Checker {
         source,
+        root,
         schema,
-        refused,
         found: Vec::new(),
     };
-    checker.value(schema, root, "");
+    for refusal in refused {
+        checker.refuse(refusal);
+    }
+    for error in validator.iter_errors(value) {
+        if checker.is_full() {
+            break;
+        }
+        checker.take(&error);
+    }
     checker.found
+}
+
+/// A place in the file, as the schema check names it.
+struct Place<'n, 's> {
+    node: &'n Node<'n>,
+    schema: &'s Value,
+    /// The branch of a choice that `schema` is.
+    choice: Option<usize>,
+    /// Dotted, with list places in brackets; empty for the file itself.
+    path: String,
 }
 
 struct Checker<'a> {
     source: &'a Source,
+    root: &'a Node<'a>,
     schema: &'a Value,
-    refused: &'a [Refusal],
     found: Vec<Diagnostic>,
 }
 
@@ -50,6 +77,159 @@ impl<'a> Checker<'a> {
         self.found.len() > MAX_DIAGNOSTICS
     }
 
+    /// Reports a key that the schema knows but this kind of file may not have.
+    fn refuse(&mut self, (path, reason): &Refusal) {
+        let mut object = self.root.as_object();
+        let mut keys = path.split('.').peekable();
+        while let Some(key) = keys.next() {
+            let Some(property) = object.and_then(|object| object.get(key)) else {
+                return;
+            };
+            if keys.peek().is_none() {
+                let problem = self
+                    .source
+                    .error(
+                        span(&property.name),
+                        format!("{} is not allowed here", quoted(path)),
+                    )
+                    .with_expected(*reason)
+                    .with_help("declare it in the root configuration only");
+                self.report(problem, path);
+            }
+            object = property.value.as_object();
+        }
+    }
+
+    /// Puts one problem of the schema check into words.
+    fn take(&mut self, error: &ValidationError<'_>) {
+        let Some(place) = self.place(error.instance_path()) else {
+            return;
+        };
+        match error.kind() {
+            Kind::AdditionalProperties { unexpected } => {
+                for key in unexpected {
+                    self.unexpected(&place, key);
+                }
+            }
+            Kind::PropertyNames { error } => {
+                if let Some(key) = error.instance().as_str() {
+                    self.bad_key(&place, key);
+                }
+            }
+            Kind::Required { property } => {
+                let key = property.as_str().unwrap_or_default();
+                let start = span(place.node).start;
+                let problem = self
+                    .source
+                    .error(start..start + 1, format!("`{key}` is missing"))
+                    .with_expected(format!("expected {} with `{key}`", name(&place.path)));
+                self.report(problem, &place.path);
+            }
+            Kind::MinItems { .. } => {
+                let message = format!("{} is empty", name(&place.path));
+                self.mismatch(&place, &message);
+            }
+            // The words are about the branch that is meant; its own problems say more.
+            Kind::AnyOf { context } => match place.choice.and_then(|at| context.get(at)) {
+                Some(problems) if !problems.is_empty() => {
+                    for problem in problems {
+                        self.take(problem);
+                    }
+                }
+                _ => self.wrong(&place),
+            },
+            _ => self.wrong(&place),
+        }
+    }
+
+    fn wrong(&mut self, place: &Place<'a, 'a>) {
+        let message = format!("{} cannot be {}", name(&place.path), shown(place.node));
+        self.mismatch(place, &message);
+    }
+
+    /// The value at `location`, its schema, and its path in words.
+    fn place(&self, location: &Location) -> Option<Place<'a, 'a>> {
+        let mut node = self.root;
+        let (mut schema, mut choice) = self.branch(self.schema, node);
+        let mut path = String::new();
+        for segment in location {
+            let next = match (segment, node) {
+                (Segment::Property(key), Node::Object(object)) => {
+                    if !path.is_empty() {
+                        path.push('.');
+                    }
+                    path.push_str(&key);
+                    node = &object.get(&key)?.value;
+                    schema
+                        .get("properties")
+                        .and_then(|known| known.get(key.as_ref()))
+                        .or_else(|| schema.get("additionalProperties"))
+                }
+                (Segment::Index(index), Node::Array(array)) => {
+                    let _ = write!(path, "[{index}]");
+                    node = array.elements.get(index)?;
+                    schema.get("items")
+                }
+                _ => return None,
+            };
+            (schema, choice) = self.branch(next?, node);
+        }
+        Some(Place {
+            node,
+            schema,
+            choice,
+            path,
+        })
+    }
+
+    fn unexpected(&mut self, place: &Place<'a, 'a>, key: &str) {
+        if self.is_full() {
+            return;
+        }
+        let Some((at, inner)) = key_of(place, key) else {
+            return;
+        };
+        let problem = self.unknown(place.schema, key, &place.path, at);
+        self.report(problem, &inner);
+    }
+
+    fn bad_key(&mut self, place: &Place<'a, 'a>, key: &str) {
+        let Some((at, inner)) = key_of(place, key) else {
+            return;
+        };
+        let problem = self
+            .source
+            .error(at, format!("{} cannot be a key here", quoted(key)))
+            .with_expected(format!(
+                "expected {}",
+                self.expected(&place.schema["propertyNames"])
+            ));
+        self.report(problem, &inner);
+    }
+
+    /// Reports a value that does not fit; the first problem of a value is enough.
+    fn mismatch(&mut self, place: &Place<'a, 'a>, message: &str) {
+        let mut problem = self
+            .source
+            .error(span(place.node), message)
+            .with_expected(format!("expected {}", self.expected(place.schema)));
+        let words = words(place.schema);
+        if let Node::NullKeyword(_) = place.node {
+            problem = problem.with_help("leave the key out to get its default");
+        } else if let Node::StringLit(text) = place.node
+            && let Some(word) = did_you_mean(&text.value, words.iter().copied())
+        {
+            problem = problem.with_help(format!("did you mean `{word}`?"));
+        }
+        if !self
+            .found
+            .iter()
+            .any(|known| known.position == problem.position && known.message == problem.message)
+        {
+            self.report(problem, &place.path);
+        }
+    }
+
     /// Follows `$ref` into the definitions.
     fn resolve(&self, schema: &'a Value) -> &'a Value {
         schema
@@ -59,131 +239,25 @@ impl<'a> Checker<'a> {
             .unwrap_or(schema)
     }
 
-    fn value(&mut self, schema: &'a Value, node: &Node<'_>, path: &str) {
-        let schema = self.branch(self.resolve(schema), node);
-        let fits = match (kind(schema), node) {
-            (None, _) | (Some("boolean"), Node::BooleanLit(_)) => true,
-            (Some("object"), Node::Object(object)) => {
-                self.object(schema, object, path);
-                true
-            }
-            (Some("array"), Node::Array(array)) => {
-                let least = schema.get("minItems").and_then(Value::as_u64).unwrap_or(0);
-                if (array.elements.len() as u64) < least {
-                    let message = format!("{} is empty", name(path));
-                    self.mismatch(schema, node, path, &message);
-                }
-                if let Some(items) = schema.get("items") {
-                    for (index, element) in array.elements.iter().enumerate() {
-                        if self.is_full() {
-                            return;
-                        }
-                        self.value(items, element, &format!("{path}[{index}]"));
-                    }
-                }
-                true
-            }
-            (Some("string"), Node::StringLit(text)) => text_fits(schema, &text.value),
-            (Some(kind @ ("integer" | "number")), Node::NumberLit(number)) => {
-                number_fits(schema, number.value, kind == "integer")
-            }
-            _ => false,
+    /// The schema that counts for `node`, and which branch of a choice it is.
+    fn branch(&self, schema: &'a Value, node: &Node<'_>) -> (&'a Value, Option<usize>) {
+        let schema = self.resolve(schema);
+        let choice = self.choice(schema, node);
+        let branch = choice.map(|at| self.resolve(&schema["anyOf"][at]));
+        (branch.unwrap_or(schema), choice)
+    }
+
+    /// Of a choice of objects, the one that is meant: whose required keys are all there; else the last, which
+    /// requires none. `None` where there is no choice.
+    fn choice(&self, schema: &'a Value, node: &Node<'_>) -> Option<usize> {
+        let branches = schema.get("anyOf")?.as_array()?;
+        let has_all = |branch: &'a Value| {
+            let mut required = strings(self.resolve(branch), "required");
+            node.as_object()
+                .is_some_and(|object| required.all(|key| object.get(key).is_some()))
         };
-        if !fits {
-            let message = format!("{} cannot be {}", name(path), shown(node));
-            self.mismatch(schema, node, path, &message);
-        }
-    }
-
-    fn mismatch(&mut self, schema: &'a Value, node: &Node<'_>, path: &str, message: &str) {
-        let mut problem = self
-            .source
-            .error(span(node), message)
-            .with_expected(format!("expected {}", self.expected(schema)));
-        let words = words(schema);
-        if let Node::NullKeyword(_) = node {
-            problem = problem.with_help("leave the key out to get its default");
-        } else if let Node::StringLit(text) = node
-            && let Some(word) = did_you_mean(&text.value, words.iter().copied())
-        {
-            problem = problem.with_help(format!("did you mean `{word}`?"));
-        }
-        self.report(problem, path);
-    }
-
-    /// Of a choice of objects, the one whose required keys are all there; else the last, which requires none.
-    fn branch(&self, schema: &'a Value, node: &Node<'_>) -> &'a Value {
-        let Some(branches) = schema.get("anyOf").and_then(Value::as_array) else {
-            return schema;
-        };
-        branches
-            .iter()
-            .map(|branch| self.resolve(branch))
-            .find(|branch| {
-                let mut required = strings(branch, "required");
-                node.as_object()
-                    .is_some_and(|object| required.all(|key| object.get(key).is_some()))
-            })
-            .or_else(|| branches.last().map(|branch| self.resolve(branch)))
-            .unwrap_or(schema)
-    }
-
-    fn object(&mut self, schema: &'a Value, object: &Object<'_>, path: &str) {
-        let known = schema.get("properties").and_then(Value::as_object);
-        for property in &object.properties {
-            if self.is_full() {
-                return;
-            }
-            let key = property.name.as_str();
-            let inner = if path.is_empty() {
-                key.to_owned()
-            } else {
-                format!("{path}.{key}")
-            };
-            let at = span(&property.name);
-            if let Some((_, reason)) = self.refused.iter().find(|(path, _)| *path == inner) {
-                let problem = self
-                    .source
-                    .error(at, format!("{} is not allowed here", quoted(&inner)))
-                    .with_expected(*reason)
-                    .with_help("declare it in the root configuration only");
-                self.report(problem, &inner);
-            } else if let Some(schema) = known.and_then(|known| known.get(key)) {
-                self.value(schema, &property.value, &inner);
-            } else {
-                match schema.get("additionalProperties") {
-                    Some(Value::Bool(false)) => {
-                        let problem = self.unknown(schema, key, path, at);
-                        self.report(problem, &inner);
-                    }
-                    Some(others) if others.is_object() => {
-                        if !schema
-                            .get("propertyNames")
-                            .is_none_or(|names| text_fits(names, key))
-                        {
-                            let names = &schema["propertyNames"];
-                            let problem = self
-                                .source
-                                .error(at, format!("{} cannot be a key here", quoted(key)))
-                                .with_expected(format!("expected {}", self.expected(names)));
-                            self.report(problem, &inner);
-                        }
-                        self.value(others, &property.value, &inner);
-                    }
-                    _ => {}
-                }
-            }
-        }
-        for key in strings(schema, "required") {
-            if object.get(key).is_none() {
-                let start = span(object).start;
-                let problem = self
-                    .source
-                    .error(start..start + 1, format!("`{key}` is missing"))
-                    .with_expected(format!("expected {} with `{key}`", name(path)));
-                self.report(problem, path);
-            }
-        }
+        let found = branches.iter().position(has_all);
+        found.or_else(|| branches.len().checked_sub(1))
     }
 
     fn unknown(
@@ -270,6 +344,17 @@ impl<'a> Checker<'a> {
     }
 }
 
+/// Where `key` of the object at `place` stands, and its path.
+fn key_of(place: &Place<'_, '_>, key: &str) -> Option<(std::ops::Range<usize>, String)> {
+    let property = place.node.as_object()?.get(key)?;
+    let inner = if place.path.is_empty() {
+        key.to_owned()
+    } else {
+        format!("{}.{key}", place.path)
+    };
+    Some((span(&property.name), inner))
+}
+
 fn kind(schema: &Value) -> Option<&str> {
     match schema.get("type").and_then(Value::as_str) {
         // `oneOf` of constants carries its type in the branches.
@@ -300,31 +385,6 @@ fn words(schema: &Value) -> Vec<&str> {
         words.extend(strings(branch, "enum"));
     }
     words
-}
-
-fn text_fits(schema: &Value, text: &str) -> bool {
-    let words = words(schema);
-    let limit = |key| schema.get(key).and_then(Value::as_u64);
-    let length = || text.chars().count() as u64;
-    (words.is_empty() || words.contains(&text))
-        && limit("minLength").is_none_or(|least| length() >= least)
-        && limit("maxLength").is_none_or(|most| length() <= most)
-        && schema
-            .get("pattern")
-            .and_then(Value::as_str)
-            .is_none_or(|pattern| Regex::new(pattern).is_ok_and(|regex| regex.is_match(text)))
-}
-
-fn number_fits(schema: &Value, text: &str, whole: bool) -> bool {
-    let Ok(number) = text.parse::<f64>() else {
-        return false;
-    };
-    let bound = |key| schema.get(key).and_then(Value::as_f64);
-    number.is_finite()
-        && (!whole || text.parse::<i64>().is_ok())
-        && bound("minimum").is_none_or(|least| number >= least)
-        && bound("maximum").is_none_or(|most| number <= most)
-        && bound("exclusiveMinimum").is_none_or(|least| number > least)
 }
 
 fn name(path: &str) -> String {

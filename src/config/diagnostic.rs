@@ -3,6 +3,8 @@
 use std::fmt;
 use std::ops::Range;
 
+use crate::model::printable;
+
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
 /// More problems than this in one file are not listed one by one.
@@ -83,7 +85,7 @@ impl Source {
     /// Takes a text. A byte order mark is dropped.
     pub fn new(origin: &str, text: &str) -> Self {
         Self {
-            origin: printable(origin),
+            origin: printable(origin).into_owned(),
             text: text.strip_prefix('\u{feff}').unwrap_or(text).to_owned(),
         }
     }
@@ -291,28 +293,6 @@ impl fmt::Display for ConfigErrors {
 }
 
 impl std::error::Error for ConfigErrors {}
-
-/// Spells out what a terminal would act on or hide: control, bidi and invisible characters.
-pub(super) fn printable(text: &str) -> String {
-    let hostile = |c: char| {
-        c.is_control()
-            || matches!(c,
-                '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
-    };
-    if !text.contains(hostile) {
-        return text.to_owned();
-    }
-    text.chars()
-        .map(|c| {
-            if hostile(c) {
-                c.escape_unicode().to_string()
-            } else {
-                c.to_string()
-            }
-        })
-        .collect()
-}
 
 /// A user's text in a message: in backticks, cut after 60 characters.
 pub(super) fn quoted(text: &str) -> String {

@@ -1,4 +1,6 @@
 //! Strict JSONC: comments and trailing commas are allowed, nothing else that JSON forbids.
+//!
+//! @ref LLP 0003#strict-reading — what is refused, and why
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -29,7 +31,8 @@ pub(super) fn read<'a, T: DeserializeOwned>(
 ) -> Result<Document<'a, T>, Vec<Diagnostic>> {
     let root = parse(source).map_err(|error| vec![error])?;
     let mut problems = duplicates(source, &root);
-    problems.extend(check(source, &root, schema, refused));
+    let plain = to_json(&root);
+    problems.extend(check(source, (&root, &plain), schema, refused));
     if !problems.is_empty() {
         problems.sort_by_key(|d| d.position);
         if problems.len() > MAX_DIAGNOSTICS {
@@ -42,7 +45,7 @@ pub(super) fn read<'a, T: DeserializeOwned>(
         return Err(problems);
     }
     // The schema is generated from `T`, so this fails only where a schema cannot say what the type does.
-    match serde_path_to_error::deserialize::<_, T>(&to_json(&root)) {
+    match serde_path_to_error::deserialize::<_, T>(&plain) {
         Ok(value) => Ok(Document {
             source,
             root,
@@ -161,11 +164,22 @@ fn duplicates(source: &Source, node: &Node<'_>) -> Vec<Diagnostic> {
     found
 }
 
+/// A whole number may be written `20.0`: JSON Schema counts it as an integer, so it has to be one here.
+fn to_number(text: &str) -> Value {
+    let number: Value = serde_json::from_str(text).unwrap_or(Value::Null);
+    match number.as_f64() {
+        Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 1e15 => {
+            Value::from(float as i64)
+        }
+        _ => number,
+    }
+}
+
 /// The plain JSON value of a syntax tree whose numbers have been checked.
 pub(super) fn to_json(node: &Node<'_>) -> Value {
     match node {
         Node::StringLit(text) => Value::String(text.value.clone().into_owned()),
-        Node::NumberLit(number) => serde_json::from_str(number.value).unwrap_or(Value::Null),
+        Node::NumberLit(number) => to_number(number.value),
         Node::BooleanLit(boolean) => Value::Bool(boolean.value),
         Node::NullKeyword(_) => Value::Null,
         Node::Array(array) => array.elements.iter().map(to_json).collect(),
@@ -201,7 +215,7 @@ mod tests {
             ("{\"url\":\"http://x\"}", json!({"url": "http://x"})),
             (
                 "\u{feff}// a\n{/* b */\"a\": -1.5e3 // c\n}",
-                json!({"a": -1500.0}),
+                json!({"a": -1500}),
             ),
             ("{\"a\":\"\\u00e9\\n\"}", json!({"a": "é\n"})),
         ] {

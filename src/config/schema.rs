@@ -1,4 +1,6 @@
 //! The published JSON Schemas (draft 2020-12), generated from the types that read the files.
+//!
+//! @ref LLP 0003#one-type-one-schema — the published schema is the loader
 
 use std::sync::LazyLock;
 

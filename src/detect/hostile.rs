@@ -1,7 +1,5 @@
 //! Text that shows something else than it is.
 
-use std::borrow::Cow;
-use std::fmt::Write as _;
 use std::ops::Range;
 
 /// How a stretch of text deceives.
@@ -103,53 +101,6 @@ fn hostile_in(text: &str, base: usize, at_file_start: bool, found: &mut Vec<Host
     }
 }
 
-/// Makes untrusted text safe to print on a terminal: control characters (ESC and the C1 set included), bidirectional controls and
-/// invisible characters become visible escapes such as `\u{202e}`; tabs stay. A newline becomes `\n`, so the caller splits
-/// text of several lines first. Joiners and variation selectors next to characters outside ASCII stay: emoji and scripts need them.
-pub fn printable(text: &str) -> Cow<'_, str> {
-    let needs_work = |c: char| c.is_control() && c != '\t' || !c.is_ascii() && is_special(c);
-    let Some(first) = text.find(needs_work) else {
-        return Cow::Borrowed(text);
-    };
-    let mut out = String::with_capacity(text.len() + 32);
-    out.push_str(&text[..first]);
-    let mut before = text[..first].chars().next_back();
-    let mut chars = text[first..].chars().peekable();
-    while let Some(c) = chars.next() {
-        let beside = |side: Option<char>| {
-            side.is_some_and(|s| !s.is_ascii() && !is_bidi(s) && !is_invisible(s))
-        };
-        let keeps_script = match c {
-            '\u{200c}' | '\u{200d}' => beside(before) && beside(chars.peek().copied()),
-            // At most one selector, right behind what it selects; keycaps select on ASCII.
-            '\u{fe0e}' | '\u{fe0f}' => before.is_some_and(|s| !is_special(s) && !s.is_control()),
-            _ => false,
-        };
-        match c {
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            c if needs_work(c) && !keeps_script => {
-                let _ = write!(out, "\\u{{{:x}}}", u32::from(c)); // writing to a String cannot fail
-            }
-            c => out.push(c),
-        }
-        before = Some(c);
-    }
-    Cow::Owned(out)
-}
-
-/// Everything that is not shown as itself.
-fn is_special(c: char) -> bool {
-    is_bidi(c)
-        || carries_text(c)
-        || is_invisible(c)
-        || is_joiner(c)
-        || matches!(
-            c,
-            '\u{ad}' | '\u{2028}' | '\u{2029}' | '\u{fff9}'..='\u{fffb}'
-        )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,27 +161,5 @@ mod tests {
         let line = "a\u{202e}b".as_bytes();
         assert_eq!(hostile(line, false)[0].range, 1..4);
         assert_eq!(hostile(b"\xff\xe2\x80\xae", false)[0].range, 1..4);
-    }
-
-    #[test]
-    fn printable_escapes_and_keeps() {
-        for (text, expected) in [
-            (
-                "plain\ttab é 漢 👩\u{200d}💻 ❤\u{fe0f}",
-                "plain\ttab é 漢 👩\u{200d}💻 ❤\u{fe0f}",
-            ),
-            ("\u{1b}[31mred\u{7}", "\\u{1b}[31mred\\u{7}"),
-            (
-                "a\u{202e}b\u{200b}c\u{9b}d",
-                "a\\u{202e}b\\u{200b}c\\u{9b}d",
-            ),
-            ("a\r\nb\u{2028}", "a\\r\\nb\\u{2028}"),
-            ("is\u{200d}Admin", "is\\u{200d}Admin"),
-            ("x\u{fe01}\u{fe0f}\u{fe0f}", "x\\u{fe01}\\u{fe0f}\\u{fe0f}"),
-        ] {
-            assert_eq!(printable(text), expected, "{text:?}");
-            assert_eq!(printable(&printable(text)), printable(text));
-        }
-        assert!(matches!(printable("plain"), Cow::Borrowed(_)));
     }
 }

@@ -1,4 +1,6 @@
 //! Packing files into chunks that one reviewer reads in one pass.
+//!
+//! @ref LLP 0002#chunks — locality where it costs no chunk
 
 use std::collections::HashMap;
 

@@ -1,4 +1,6 @@
 //! git's own diff: the listings say which files there are, the patch has to agree.
+//!
+//! @ref LLP 0001#three-witnesses — names, counts and hunks are three independent witnesses
 
 use std::collections::HashSet;
 use std::sync::Arc;

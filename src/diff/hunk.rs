@@ -1,4 +1,6 @@
 //! Hunks: the `@@` line, the counted body, and the lines of a hunk.
+//!
+//! @ref LLP 0001#only-the-hunk-header-counts — inside a hunk only the counts decide
 
 use memchr::memchr;
 

@@ -10,6 +10,8 @@
 //! - links and submodules are never filtered for their name or content.
 //!
 //! Filtering hides a file from reviewers only: checks still run on it and the receipt names it.
+//!
+//! @ref LLP 0002#what-an-author-cannot-do — rules come from the base side
 
 use std::fmt;
 use std::sync::Arc;
@@ -93,7 +95,8 @@ const ASSETS: [&str; 4] = [".min.js", ".min.css", ".bundle.js", ".map"];
 pub enum FilterReason {
     /// git shows no text for it.
     Binary,
-    /// git shows no text for it, but its content is text: an attribute hides it.
+    /// git shows no text for it, but its content is text: an attribute, a stray NUL byte or UTF-16
+    /// hides it.
     TextAsBinary,
     /// A package manager's lock file.
     Lockfile,
@@ -118,7 +121,7 @@ impl fmt::Display for FilterReason {
         match self {
             Self::Binary => f.write_str("binary file (no textual diff)"),
             Self::TextAsBinary => {
-                f.write_str("text that an attribute shows as binary (no textual diff)")
+                f.write_str("text that git shows as binary (an attribute, a NUL byte or UTF-16)")
             }
             Self::Lockfile => f.write_str("lockfile"),
             Self::GeneratedAsset(end) => write!(f, "generated asset ({end})"),
@@ -268,10 +271,9 @@ impl Filter<'_> {
 
     /// True when a file without a textual diff is text (no NUL where git would look for one).
     fn is_text(&self, file: &FileDiff) -> bool {
-        const PROBED: usize = 8000;
         let side = side_of_interest(file);
         self.content(file, side, LONGEST_BINARY)
-            .is_some_and(|c| !c.is_empty() && !c[..c.len().min(PROBED)].contains(&0))
+            .is_some_and(|content| reads_as_text(&content))
     }
 
     fn is_marked(&self, file: &FileDiff) -> bool {
@@ -425,6 +427,28 @@ fn is_minified_shape(content: &[u8]) -> bool {
     }
     let white = content.iter().filter(|b| b.is_ascii_whitespace()).count();
     white * 100 < content.len() * 8
+}
+
+/// True for what a person or an interpreter would read as text although git may not: hardly any
+/// control characters besides white space and NUL, or UTF-16 with its mark.
+fn reads_as_text(content: &[u8]) -> bool {
+    const PROBED: usize = 64 * 1024;
+    let probe = &content[..content.len().min(PROBED)];
+    if probe.starts_with(b"\xff\xfe") || probe.starts_with(b"\xfe\xff") {
+        return probe.len() > 2 && memchr::memchr_iter(0, probe).count() * 3 > probe.len();
+    }
+    let odd = |b: &&u8| matches!(**b, 1..=8 | 11 | 14..=31 | 127);
+    let (nul, control) = (
+        memchr::memchr_iter(0, probe).count(),
+        probe.iter().filter(odd).count(),
+    );
+    let text = String::from_utf8_lossy(probe);
+    let broken = text
+        .chars()
+        .filter(|c| *c == char::REPLACEMENT_CHARACTER)
+        .count();
+    // A few NULs hide a script; real binary formats have many, and bytes of every value.
+    !probe.is_empty() && nul * 50 <= probe.len() && (control + broken) * 100 <= probe.len()
 }
 
 #[cfg(test)]

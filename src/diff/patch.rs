@@ -1,4 +1,6 @@
 //! A patch from anywhere (`--diff FILE|-`): git's or GNU diff's, with mail text around it.
+//!
+//! @ref LLP 0001#patches-without-a-repository — what is not understood is refused
 
 use std::sync::Arc;
 

@@ -1,4 +1,6 @@
 //! The verdict: every rule that decides is here and nowhere else.
+//!
+//! @ref LLP 0006#decision — the rules of the verdict
 
 use crate::model::{Category, Decision, Finding, FindingStatus, Severity};
 

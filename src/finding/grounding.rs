@@ -1,4 +1,6 @@
 //! Grounding: does the place that a reviewer names exist, and is what it quotes there?
+//!
+//! @ref LLP 0006#grounding — where a finding is
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,6 @@
 //! The identity of a finding: what dismissals refer to, across runs and versions.
+//!
+//! @ref LLP 0006#identity — what makes two findings the same
 
 use sha1::{Digest, Sha1};
 

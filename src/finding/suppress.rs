@@ -1,4 +1,6 @@
 //! The inline directive `expo-code-review-ignore: reason`.
+//!
+//! @ref LLP 0006#suppression — what a comment may silence
 
 use super::grounding::Grounder;
 use crate::model::{Category, DropStage, DroppedFinding, Finding, RepoPath, Severity, Side};

@@ -1,4 +1,6 @@
 //! The diff of two trees, made where no configuration can reach it.
+//!
+//! @ref LLP 0001#hardened-git — no configuration takes part in the diff
 
 use super::command::Call;
 use super::{GitError, Repository};

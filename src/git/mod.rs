@@ -11,14 +11,17 @@ mod error;
 mod object_tree;
 mod objects;
 mod repository;
+mod sample;
 mod scratch;
 mod snapshot;
 mod work_tree;
 
+pub use crate::process::{ProcessError, ToolError};
 pub use command::HostEnv;
 pub use diff::RawDiff;
 pub use error::GitError;
 pub use object_tree::ObjectTree;
 pub use repository::{DefaultBranch, Repository};
+pub use sample::commit_sample;
 pub use snapshot::Snapshot;
 pub use work_tree::WorkTree;

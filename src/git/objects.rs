@@ -2,6 +2,8 @@
 //!
 //! libgit2 refuses whole repositories for features that have nothing to do with objects (reftable, sparse index), so only its object
 //! database is opened. It knows no SHA-256 and fetches nothing; for those objects the command is asked.
+//!
+//! @ref LLP 0001#repositories-that-libgit2-refuses — the fallback behind the same reads
 
 use std::io::{BufRead, Read};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -3,6 +3,8 @@
 //! Everything happens on a private copy of the index and in the scratch object folder; the user's index is only read. Clean, smudge
 //! and process filters are not run: they are programs that the repository's configuration names, and a file is reviewed as it stands.
 //! `text`, `eol`, `working-tree-encoding` and `core.autocrlf` are honoured: without them every file of such a checkout would look changed.
+//!
+//! @ref LLP 0001#work-tree-and-untracked-files — the work tree becomes a tree object
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;

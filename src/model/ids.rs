@@ -46,7 +46,7 @@ text_id!(
     ObjectId
 );
 text_id!(
-    /// A finding's identity: 12 lower-case hexadecimal digits (`design` rule: llp/0006).
+    /// A finding's identity: 12 lower-case hexadecimal digits (@ref LLP 0006#identity — how they are made).
     Fingerprint
 );
 text_id!(

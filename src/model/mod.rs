@@ -9,6 +9,7 @@ mod ids;
 mod path;
 mod review;
 mod secret;
+mod text;
 mod usage;
 
 pub use coverage::{
@@ -28,4 +29,5 @@ pub use review::{
     PassRecord, Review, SandboxInfo, Timing,
 };
 pub use secret::Secret;
+pub use text::{is_hidden, printable};
 pub use usage::{Cost, TokenCounts, Usage, UsageConfidence};

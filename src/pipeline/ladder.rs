@@ -1,4 +1,6 @@
 //! What to try instead of a pass that was too much.
+//!
+//! @ref LLP 0004#smaller-passes — what to try instead
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -33,6 +33,9 @@ pub struct PlanInput {
     pub diff: Arc<Diff>,
     /// Files hidden from models, by index in `diff.files`, with the reason.
     pub filtered: BTreeMap<usize, String>,
+    /// Files whose text the diff does not show although they have one, with the reason: no model can
+    /// review them, and that is a gap.
+    pub hidden: BTreeMap<usize, String>,
     /// The built-in checks, unless they are turned off.
     pub checks: Option<PlannedAgent>,
     /// The model reviewers.
@@ -92,6 +95,8 @@ pub struct Plan {
     pub passes: Vec<PlannedPass>,
     /// One entry a file of the diff: why it is hidden from models.
     pub filtered: Vec<Option<String>>,
+    /// Files whose text the diff does not show although they have one, by index, with the reason.
+    pub hidden: BTreeMap<usize, String>,
     /// The reviewer that runs the checks, if any.
     pub checks: Option<AgentId>,
     /// The model reviewers that every unfiltered file is assigned to.
@@ -104,10 +109,10 @@ impl Plan {
         self.passes.iter().filter(|p| p.takes_slot()).count()
     }
 
-    /// True when models have nothing to do with the file at `index`: no changed line, and in no pass.
+    /// False when models have nothing to do with the file at `index`: it has no changed line.
     pub(super) fn needs_models(&self, index: usize) -> bool {
         let file = &self.diff.files[index];
-        file.added > 0 || file.deleted > 0
+        file.added > 0 || file.deleted > 0 || self.hidden.contains_key(&index)
     }
 }
 
@@ -130,7 +135,7 @@ pub fn plan(input: &PlanInput) -> Plan {
         .enumerate()
         .map(|(at, file)| match input.filtered.get(&at) {
             Some(reason) => Some(reason.clone()),
-            None => file.binary.then(|| BINARY.to_owned()),
+            None => (file.binary && !input.hidden.contains_key(&at)).then(|| BINARY.to_owned()),
         })
         .collect();
     let mut chunks: Vec<Arc<[usize]>> = Vec::new();
@@ -138,7 +143,9 @@ pub fn plan(input: &PlanInput) -> Plan {
     for chunk in &input.chunks {
         let mut files: Vec<usize> = chunk.clone();
         files.retain(|at| {
-            let wanted = filtered.get(*at).is_some_and(Option::is_none) && !taken[*at];
+            let wanted = filtered.get(*at).is_some_and(Option::is_none)
+                && !input.hidden.contains_key(at)
+                && !taken[*at];
             if wanted {
                 taken[*at] = true;
             }
@@ -188,6 +195,7 @@ pub fn plan(input: &PlanInput) -> Plan {
         diff: Arc::clone(diff),
         passes,
         filtered,
+        hidden: input.hidden.clone(),
         checks: input.checks.as_ref().map(|agent| agent.id.clone()),
         agents: input.agents.iter().map(|agent| agent.id.clone()).collect(),
     }
@@ -237,6 +245,7 @@ pub(super) mod tests {
         let mut diff = diff_with(&[1, 50, 3, 0]);
         Arc::make_mut(&mut diff).files[3].binary = true;
         let plan = plan(&PlanInput {
+            hidden: BTreeMap::new(),
             diff,
             filtered: BTreeMap::from([(2, "lockfile".to_owned())]),
             checks: Some(agent("checks")),
@@ -267,6 +276,7 @@ pub(super) mod tests {
     #[test]
     fn one_chunk_needs_no_cross_cutting_pass_and_no_files_need_no_pass() {
         let input = |added: &[u32], chunks| PlanInput {
+            hidden: BTreeMap::new(),
             diff: diff_with(added),
             filtered: BTreeMap::new(),
             checks: Some(agent("checks")),

@@ -1,4 +1,6 @@
 //! The receipt: what became of every changed file and line.
+//!
+//! @ref LLP 0002#the-receipt — one outcome a file, totals as numstat
 
 use std::collections::{HashMap, HashSet};
 
@@ -80,7 +82,8 @@ pub(super) fn receipt(plan: &Plan, settled: &[Settled]) -> CoverageReceipt {
             } else {
                 FileOutcome::Partial
             };
-            (outcome, Some(why(&reviewers, &table, at)))
+            let unseen = plan.hidden.get(&at).map_or("in no pass", String::as_str);
+            (outcome, Some(why(&reviewers, &table, (at, unseen))))
         };
         let lines = u64::from(file.added) + u64::from(file.deleted);
         FileCoverage {
@@ -122,7 +125,8 @@ fn assigned<'a>(plan: &'a Plan, at: usize, table: &Table<'a>) -> Vec<Key<'a>> {
     out
 }
 
-fn why<'a>(reviewers: &[Key<'a>], table: &Table<'a>, at: usize) -> String {
+/// Who is missing and why; `unseen` is the reason of those that never got the file.
+fn why<'a>(reviewers: &[Key<'a>], table: &Table<'a>, (at, unseen): (usize, &str)) -> String {
     if reviewers.is_empty() {
         return "nobody was assigned to it".to_owned();
     }
@@ -130,7 +134,7 @@ fn why<'a>(reviewers: &[Key<'a>], table: &Table<'a>, at: usize) -> String {
         .iter()
         .filter_map(|key| match table.get(*key, at) {
             State::Done => None,
-            State::Unseen => Some(format!("{}: in no pass", key.0)),
+            State::Unseen => Some(format!("{}: {}", key.0, plain(unseen))),
             State::Not(reason) => Some(format!("{}: {}", key.0, plain(reason))),
         })
         .collect();

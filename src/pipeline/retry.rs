@@ -1,4 +1,6 @@
 //! What happens after each kind of failure: one table.
+//!
+//! @ref LLP 0004#retry-table — what happens after each error
 
 use std::time::Duration;
 

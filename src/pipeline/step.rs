@@ -1,4 +1,6 @@
 //! The dispatcher's state machine: events in, actions out, no clock and no task of its own.
+//!
+//! @ref LLP 0004#the-queue — a pure step, timers outside
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -558,6 +560,7 @@ mod tests {
             run: secs(2_000),
         };
         let passes = plan(&PlanInput {
+            hidden: BTreeMap::new(),
             diff: Arc::clone(&diff),
             filtered: [].into(),
             checks: None,

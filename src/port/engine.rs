@@ -1,4 +1,6 @@
 //! The engine seam. An engine performs exactly one headless pass: no retry, no loop over passes, no policy.
+//!
+//! @ref LLP 0004#the-engine-seam — one pass, no policy
 
 use std::sync::Arc;
 use std::time::Duration;

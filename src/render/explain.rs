@@ -3,9 +3,10 @@
 use std::fmt::Write as _; // writing to a String cannot fail
 
 use super::layout::{Page, Paint, TerminalOptions};
-use super::safe::{printable, printable_line};
+use super::safe::printable_line;
 use super::terminal::prose;
 use crate::model::Fingerprint;
+use crate::model::printable;
 use crate::state::output::{
     DropStage, Finding, FindingStatus, OutputV1, PathEncoding, Side, VerificationStatus,
 };

@@ -3,8 +3,9 @@
 use std::fmt::Write as _; // writing to a String cannot fail
 
 use super::prepared::Prepared;
-use super::safe::printable;
+
 use super::words;
+use crate::model::printable;
 use crate::model::{Finding, FindingStatus, Severity, Side};
 
 /// Renders the summary first (a run keeps the first few annotations only), then the findings.

@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::ser::{CharEscape, Formatter, PrettyFormatter};
 
-use super::safe::{is_hidden, is_plain};
+use super::safe::is_plain;
+use crate::model::is_hidden;
 
 /// Serialises as JSON in which hidden characters of strings are `\uXXXX`: the same value to a
 /// parser, harmless to a terminal or an editor. Ends with a newline.

@@ -5,8 +5,9 @@
 
 use std::fmt::Write as _; // writing to a String cannot fail
 
-use super::safe::{printable, printable_line, printable_path};
+use super::safe::{printable_line, printable_path};
 use super::words;
+use crate::model::printable;
 use crate::model::{
     Decision, DismissedFinding, FileCoverage, FileOutcome, Finding, FindingStatus, NoteKind,
     Review, Severity, Side,

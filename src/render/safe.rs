@@ -1,47 +1,21 @@
 //! The one gate for text that somebody else wrote.
+//!
+//! @ref LLP 0006#hostile-text — one gate for text of others
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 use std::ops::Range;
 
-use crate::model::RepoPath;
+use crate::detect;
+use crate::model::{RepoPath, printable};
 
 /// Replaces what looks like a credential.
 pub(super) fn mask(text: &str) -> Cow<'_, str> {
-    Cow::Borrowed(text)
-}
-
-/// True for characters that must never reach an output raw: C0 and C1 controls, bidirectional
-/// controls, and characters that show nothing.
-pub(super) fn is_hidden(c: char) -> bool {
-    matches!(c,
-        '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}'
-        | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-        | '\u{180b}'..='\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}'
-        | '\u{e0000}'..='\u{e0fff}')
+    detect::mask(text)
 }
 
 /// True for printable ASCII, which most text is: a quick way past the careful one.
 pub(super) fn is_plain(text: &str) -> bool {
     text.bytes().all(|b| (0x20..0x7f).contains(&b))
-}
-
-/// Writes hidden characters as `\u{..}`.
-pub(super) fn printable(text: &str) -> Cow<'_, str> {
-    if is_plain(text) || !text.chars().any(is_hidden) {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        if is_hidden(c) {
-            // Writing to a String cannot fail.
-            let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
-        } else {
-            out.push(c);
-        }
-    }
-    Cow::Owned(out)
 }
 
 /// One line of safe text: white space folded to single spaces, ends trimmed, the rest printable.

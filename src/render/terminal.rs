@@ -90,9 +90,21 @@ fn head(page: &mut Page<'_>, review: &Review) {
     }
     facts.push(words::input(&review.input));
     page.wrapped((Paint::Plain, "  "), Paint::Plain, &facts.join("; "));
-    if page.options.verbosity != Verbosity::Quiet && !review.summary.trim().is_empty() {
+    if page.options.verbosity != Verbosity::Quiet && says_more(review) {
         page.wrapped((Paint::Plain, "  "), Paint::Plain, &prose(&review.summary));
     }
+}
+
+/// False for a summary that would repeat the line above it: one made from the counts of a complete
+/// run without a model.
+fn says_more(review: &Review) -> bool {
+    let counted = review.complete
+        && !review.coverage.files.is_empty()
+        && review
+            .passes
+            .iter()
+            .all(|pass| pass.model_configured.is_none());
+    !counted && !review.summary.trim().is_empty()
 }
 
 fn paint_of(finding: &Finding) -> Paint {

@@ -11,6 +11,7 @@ use crate::diff::{Diff, parse_git};
 use crate::git::{GitError, HostEnv, RawDiff, Repository, Snapshot};
 use crate::model::{CommitId, CoverageNote, InputInfo, InputKind, NoteKind, ObjectId};
 use crate::port::{BoxFuture, ReviewSource, SourceError, SourceInput, TreeUnderReview};
+use crate::tree::Tree;
 
 /// Which changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,6 +71,17 @@ impl LocalSource {
             cancel,
             resolved: OnceCell::new(),
         }
+    }
+
+    /// The root of the checkout and the checkout as it is on disk: where the developer's own
+    /// configuration comes from. `None` in a bare repository.
+    pub async fn checkout(&self) -> Result<Option<(PathBuf, Arc<dyn Tree>)>, SourceError> {
+        let repository = &self.resolved().await?.repository;
+        let Some(root) = repository.work_tree() else {
+            return Ok(None);
+        };
+        let tree = repository.work_tree_view().await.map_err(from_git)?;
+        Ok(Some((root.to_path_buf(), Arc::new(tree))))
     }
 
     async fn resolved(&self) -> Result<&Resolved, SourceError> {

@@ -83,7 +83,7 @@ impl PatchSource {
             own_work: false,
             notes: vec![CoverageNote {
                 kind: NoteKind::Info,
-                text: "a patch alone was reviewed: the code around it was not to be seen"
+                text: "a patch alone was reviewed: the code around it was not to be seen, and the checks that need a whole file (syntax, workflows) saw new files only"
                     .to_owned(),
             }],
         })

@@ -1,9 +1,11 @@
 //! What a person reads when there is nothing to review, or no way to.
+//!
+//! @ref LLP 0001#bases-and-empty-inputs — each empty input has words of its own
 
 use crate::diff::DiffError;
 use crate::git::GitError;
+use crate::git::{ProcessError, ToolError};
 use crate::port::SourceError;
-use crate::process::{ProcessError, ToolError};
 
 /// An error of the selection, with what to do next.
 pub(super) fn invalid(message: impl Into<String>, hint: impl Into<String>) -> SourceError {

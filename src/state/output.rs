@@ -2,6 +2,8 @@
 //!
 //! The doc comments are the published schema's descriptions. Fields may be added within version 1, so
 //! readers must ignore those they do not know; removing or changing one is a new version.
+//!
+//! @ref LLP 0006#outputs — versioned, published, additive
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;

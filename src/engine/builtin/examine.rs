@@ -1,6 +1,6 @@
 //! One changed file: what of it the rules see, and what they find.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::checks::{self, FileFacts, LARGE_BINARY};
@@ -36,7 +36,7 @@ pub(super) fn examine(
         return examined;
     }
     let mut kept = Kept {
-        counts: BTreeMap::new(),
+        lines: BTreeMap::new(),
         hits: Vec::new(),
         settings,
     };
@@ -61,19 +61,13 @@ pub(super) fn examine(
     checks::check_file(&facts, &mut |hit| kept.take(hit));
     // A symbolic link has a target, not a text.
     if !added.is_empty() && file.new_mode != FileMode::SYMLINK {
-        check_text(
-            file,
-            &added,
-            whole.as_deref(),
-            &mut kept,
-            &mut examined.gaps,
-        );
+        check_text(file, added, whole.as_deref(), &mut kept, &mut examined.gaps);
     }
-    for (rule, count) in &kept.counts {
-        if *count > MAX_HITS {
+    for (rule, lines) in &kept.lines {
+        if lines.len() > MAX_HITS {
             examined.gaps.push(format!(
                 "{} more findings of {rule} are not listed",
-                count - MAX_HITS
+                lines.len() - MAX_HITS
             ));
         }
     }
@@ -85,7 +79,8 @@ pub(super) fn examine(
 
 /// Takes hits of rules that are switched on, up to the cap.
 struct Kept<'s> {
-    counts: BTreeMap<String, usize>,
+    /// The lines a rule has hit. A text rule and a structural one may share an id and see the same fault.
+    lines: BTreeMap<String, BTreeSet<u32>>,
     hits: Vec<Hit>,
     settings: &'s CheckSettings,
 }
@@ -95,9 +90,8 @@ impl Kept<'_> {
         if self.settings.text_of(&hit.rule).is_none() {
             return;
         }
-        let count = self.counts.entry(hit.rule.clone()).or_default();
-        *count += 1;
-        if *count <= MAX_HITS {
+        let lines = self.lines.entry(hit.rule.clone()).or_default();
+        if lines.insert(hit.line) && lines.len() <= MAX_HITS {
             self.hits.push(hit);
         }
     }
@@ -105,7 +99,7 @@ impl Kept<'_> {
 
 fn check_text(
     file: &FileDiff,
-    added: &[(u32, &[u8])],
+    added: Vec<(u32, &[u8])>,
     whole: Option<&[u8]>,
     kept: &mut Kept<'_>,
     gaps: &mut Vec<String>,
@@ -114,17 +108,19 @@ fn check_text(
     let joined = (whole.is_none()
         && file.status == ChangeStatus::Added
         && wants_content(&file.path, kept.settings))
-    .then(|| join(added));
+    .then(|| join(&added));
     let checked = CheckedFile {
         path: &file.path,
         status: file.status,
         mode: file.new_mode,
         content: whole.or(joined.as_deref()),
-        added: added.to_vec(),
         added_numbers: added.iter().map(|(number, _)| *number).collect(),
+        added,
     };
     checks::check_text(&checked, &mut |hit| kept.take(hit));
-    if let Err(error) = structural::check(&checked, &mut |hit| kept.take(hit)) {
+    if kept.settings.any_structural()
+        && let Err(error) = structural::check(&checked, &mut |hit| kept.take(hit))
+    {
         gaps.push(format!("not parsed: {error}"));
     }
     if let Some(repository) = kept.settings.repository.clone()
@@ -219,9 +215,9 @@ fn wants_content(path: &RepoPath, settings: &CheckSettings) -> bool {
         b"sh", b"bash", b"go", b"java", b"js", b"cjs", b"mjs", b"jsx", b"py", b"pyi", b"rs",
         b"tsx", b"ts", b"cts", b"mts",
     ];
-    let repository_yaml =
-        settings.repository.is_some() && matches!(path.extension(), Some(b"yml" | b"yaml"));
+    let repository = settings.repository.is_some();
+    let parsed = path.extension().is_none_or(|e| PARSED.contains(&e));
     checks::wants_content(path)
-        || path.extension().is_none_or(|e| PARSED.contains(&e))
-        || repository_yaml
+        || (parsed && (repository || settings.any_structural()))
+        || (repository && matches!(path.extension(), Some(b"yml" | b"yaml")))
 }

@@ -8,5 +8,5 @@ mod rule;
 pub mod structural;
 
 pub use engine::BuiltinEngine;
-pub use registry::{CheckSettings, RepositoryRules, RuleText, rules};
+pub use registry::{CheckSettings, ExtraRules, RuleText, rules};
 pub use rule::{CheckedFile, Hit, Rule};

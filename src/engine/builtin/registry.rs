@@ -28,12 +28,29 @@ pub struct RuleText<'a> {
 }
 
 /// A repository's own rules, compiled.
-pub trait RepositoryRules: Send + Sync {
+pub trait ExtraRules: Send + Sync {
     /// What the rule says; `None` for an id that is not one of these rules.
     fn describe(&self, rule: &str) -> Option<RuleText<'_>>;
 
     /// Runs them on a file; an error says in one line why the file could not be examined.
     fn check(&self, file: &CheckedFile<'_>, sink: &mut dyn FnMut(Hit)) -> Result<(), String>;
+}
+
+impl ExtraRules for structural::RepositoryRules {
+    fn describe(&self, rule: &str) -> Option<RuleText<'_>> {
+        let rule = self.rules().iter().find(|known| known.id == rule)?;
+        Some(RuleText {
+            severity: rule.severity,
+            category: rule.category,
+            title: &rule.title,
+            consequence: &rule.consequence,
+            remedy: None,
+        })
+    }
+
+    fn check(&self, file: &CheckedFile<'_>, sink: &mut dyn FnMut(Hit)) -> Result<(), String> {
+        Self::check(self, file, sink).map_err(|error| format!("not parsed: {error}"))
+    }
 }
 
 /// Which rules run and how much their findings matter.
@@ -44,7 +61,7 @@ pub struct CheckSettings {
     /// Severity by rule id; `None` switches the rule off. Rules that are not named keep their own.
     pub severities: BTreeMap<String, Option<Severity>>,
     /// The repository's own rules.
-    pub repository: Option<Arc<dyn RepositoryRules>>,
+    pub repository: Option<Arc<dyn ExtraRules>>,
 }
 
 impl Default for CheckSettings {
@@ -68,6 +85,13 @@ impl fmt::Debug for CheckSettings {
 }
 
 impl CheckSettings {
+    /// True unless every structural rule is switched off: then no file has to be parsed.
+    pub(super) fn any_structural(&self) -> bool {
+        structural::RULES
+            .iter()
+            .any(|rule| self.severities.get(rule.id) != Some(&None))
+    }
+
     /// The text of `rule` with its configured severity; `None` when it is switched off or unknown.
     pub(super) fn text_of<'a>(&'a self, rule: &str) -> Option<RuleText<'a>> {
         let known = rules().find(|r| r.id == rule).map(|r| RuleText {
@@ -129,6 +153,7 @@ mod tests {
             .severities
             .insert("merge-conflict".into(), Some(Severity::Suggestion));
         settings.severities.insert("large-file".into(), None);
+        assert!(settings.any_structural());
         assert_eq!(
             settings.text_of("merge-conflict").unwrap().severity,
             Severity::Suggestion
@@ -136,5 +161,8 @@ mod tests {
         assert!(
             settings.text_of("large-file").is_none() && settings.text_of("no-such-rule").is_none()
         );
+        let off = structural::RULES.iter().map(|r| (r.id.to_owned(), None));
+        settings.severities.extend(off);
+        assert!(!settings.any_structural());
     }
 }

@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use ecr::engine::builtin::{
-    BuiltinEngine, CheckSettings, CheckedFile, Hit, RepositoryRules, RuleText,
-};
+use ecr::engine::builtin::{BuiltinEngine, CheckSettings, CheckedFile, ExtraRules, Hit, RuleText};
 use ecr::model::{Category, ChangeStatus, RepoPath, Severity, Usage};
 use ecr::port::{Completion, EngineError, ReviewEngine};
 use ecr::tree::{EntryKind, MemoryTree, Tree, TreeEntry, TreeError};
@@ -214,7 +212,7 @@ fn more_findings_than_anyone_reads_are_cut_and_counted() {
 
 struct NoXs;
 
-impl RepositoryRules for NoXs {
+impl ExtraRules for NoXs {
     fn describe(&self, rule: &str) -> Option<RuleText<'_>> {
         (rule == "no-x").then_some(RuleText {
             severity: Severity::Suggestion,

@@ -54,6 +54,14 @@ fn what_is_no_conflict() {
             "src/a.c",
             &format!("s = \"{open} HEAD\"\n=======\n{close} y\n"),
         ),
+        (
+            "tests/merge.rs",
+            &conflict("=======").replace("HEAD", "ours"),
+        ),
+        (
+            "docs/merging.md",
+            &conflict("=======").replace("HEAD", "mine.txt"),
+        ),
         ("src/a.hs", "a <<<<<<< b\n=======\nc >>>>>>> d\n"),
     ]);
 }
@@ -141,6 +149,11 @@ fn legitimate_characters() {
         ("src/a.rs", "let s = \"\\u{202e}\";\n"),
         ("src/a.ja.ts", "const 葛 = '葛\u{e0100}';\n"),
         ("src/a.py", "x = 'soft\u{ad}hyphen'\n"),
+        ("src/a.rs", "let half = \"1\u{2064}1⁄2\";\n"),
+        (
+            "dist/a.min.js",
+            &format!("var t='{}',r=/[\u{202a}-\u{202e}]/;\n", "abc ".repeat(200)),
+        ),
     ]);
 }
 

@@ -253,10 +253,8 @@ fn private_keys_with_real_content() {
             format!("x\n{key}\ny"),
             key.replace('\n', "\r\n"),
             format!("{{\"private_key\": \"{}\\n\"}}", key.replace('\n', "\\n")),
-            key.lines()
-                .map(|l| format!("    \"{l}\\n\" +\n"))
-                .collect::<String>(),
-            key.lines().map(|l| format!("  {l}\n")).collect::<String>(),
+            format!("    \"{}\\n\"", key.replace('\n', "\\n\" +\n    \"")),
+            format!("  {}", key.replace('\n', "\n  ")),
         ] {
             assert_eq!(kinds(&text), ["private-key"], "{text}");
         }
@@ -329,6 +327,43 @@ fn fixtures_lower_what_is_reported() {
             _ => &["secret-in-fixture:1"],
         };
         assert_eq!(found, expected, "{kind}");
+    }
+}
+
+#[test]
+fn examples_beside_the_code_count_as_fixtures() {
+    let token = one_line(4).swap_remove(0).1;
+    let in_tests =
+        format!("fn f() {{}}\n#[cfg(test)]\nmod tests {{\n    const K: &str = \"{token}\";\n}}\n");
+    for (name, text, expected) in [
+        ("src/a.rs", in_tests.as_str(), "secret-in-fixture:4"),
+        (
+            "src/a.rs",
+            &format!("//! let k = \"{token}\";\n"),
+            "secret-in-fixture:1",
+        ),
+        (
+            "src/a.py",
+            &format!("TEST_TOKEN = '{token}'\n"),
+            "secret-in-fixture:1",
+        ),
+        (
+            "src/a.rs",
+            &format!("const K: &str = \"{token}\";\n#[test]\nfn t() {{}}\n"),
+            "secret-github-token:1",
+        ),
+        (
+            "src/a.py",
+            &format!("LATEST = '{token}'\n"),
+            "secret-github-token:1",
+        ),
+        (
+            "src/a.py",
+            &format!("# token = '{token}'\n"),
+            "secret-github-token:1",
+        ),
+    ] {
+        assert_eq!(check_new(name, text), [expected], "{text}");
     }
 }
 

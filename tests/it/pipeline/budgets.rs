@@ -206,6 +206,7 @@ async fn a_run_cancelled_before_it_starts_starts_nothing() {
 async fn the_queue_grows_while_others_are_active() {
     let diff = diff_of(&[2]);
     let Plan { passes, .. } = plan(&PlanInput {
+        hidden: std::collections::BTreeMap::default(),
         diff: Arc::clone(&diff),
         filtered: [].into(),
         checks: None,

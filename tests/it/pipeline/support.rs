@@ -33,6 +33,7 @@ pub(crate) const fn secs(n: u64) -> Duration {
 pub(crate) struct Case {
     pub(crate) diff: Arc<Diff>,
     pub(crate) filtered: BTreeMap<usize, String>,
+    pub(crate) hidden: BTreeMap<usize, String>,
     pub(crate) agents: Vec<&'static str>,
     pub(crate) chunks: Vec<Vec<usize>>,
     pub(crate) limits: Limits,
@@ -47,6 +48,7 @@ impl Case {
         Self {
             diff,
             filtered: BTreeMap::new(),
+            hidden: BTreeMap::new(),
             agents: vec!["one"],
             chunks: vec![(0..files).collect()],
             limits: Limits {
@@ -84,6 +86,7 @@ impl Case {
     pub(crate) async fn run_on(self, engines: &EngineSet) -> Review {
         let agents: Vec<_> = self.agents.iter().map(|id| agent(id, "fake")).collect();
         let plan = plan(&PlanInput {
+            hidden: self.hidden,
             diff: self.diff,
             filtered: self.filtered,
             checks: Some(PlannedAgent {

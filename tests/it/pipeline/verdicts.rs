@@ -73,6 +73,25 @@ async fn checks_alone_are_never_an_approval() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn text_that_the_diff_hides_is_a_gap_for_models_but_not_for_checks() {
+    let mut diff = diff_of(&[2, 5, 0]);
+    Arc::make_mut(&mut diff).files[2].binary = true;
+    for (agents, outcome) in [
+        (&["one"][..], FileOutcome::Partial),
+        (&[], FileOutcome::Reviewed),
+    ] {
+        let mut case = Case::new(Arc::clone(&diff)).agents(agents);
+        case.hidden = [(2, "a NUL byte".to_owned())].into();
+        let review = case.run(&Arc::new(fake())).await;
+        let file = &review.coverage.files[2];
+        assert_eq!(file.outcome, outcome);
+        assert_eq!(review.complete, agents.is_empty());
+        let reason = file.reason.as_deref();
+        assert_eq!(reason, (!agents.is_empty()).then_some("one: a NUL byte"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn failed_checks_without_a_model_could_not_complete() {
     let checks = FakeEngine::new("checks").script("checks", [Act::Panic("bug")]);
     let mut engines = EngineSet::new();

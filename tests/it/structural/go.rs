@@ -34,6 +34,8 @@ fn tls_verification_off() {
             "c := tls.Config{InsecureSkipVerify: opts.Insecure}",
             "if opts.Insecure {\n\t\tconfig.InsecureSkipVerify = true\n\t}",
             "c := tls.Config{InsecureSkipVerify: true, VerifyPeerCertificate: verify}",
+            "insecureClient := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}",
+            "switch mode := o[\"sslmode\"]; mode {\n\tcase \"require\":\n\t\tconfig.InsecureSkipVerify = true\n\t}",
             "if config.InsecureSkipVerify == true {\n\t\twarn()\n\t}",
         ],
     );
@@ -184,6 +186,7 @@ fn nan_comparison() {
             "x = math.NaN()",
             "// x == math.NaN()",
             "s := \"x == math.NaN()\"",
+            "if math.NaN() == math.NaN() {\n\t\treturn\n\t}",
             "if x != x {\n\t\treturn\n\t}",
         ],
     );

@@ -70,6 +70,8 @@ fn shell_from_data() {
             "const { execSync } = require('child_process');\nexecSync(`node ${path.join(__dirname, 'x.js')}`);\n",
             "const { execSync } = require('child_process');\nexecSync(`git log ${shellQuote(branch)}`);\n",
             "await exec.exec(`git log ${branch}`);\nconst e = require('@actions/exec');\n",
+            "const { execSync } = require('child_process');\nexecSync(`${binary} --version`);\n",
+            "const { execSync } = require('child_process');\nexecSync(`\"${binary}\" -install`);\n",
             "db.exec(`PRAGMA user_version = ${version}`);\n",
         ],
     );
@@ -123,6 +125,7 @@ fn code_from_data() {
             "window.eval(location.hash.slice(1));\n",
         ],
         &[
+            "eval('(' + KEY + ')');\n",
             "// eval('config.' + key)\n",
             "const s = \"eval('config.' + key)\";\n",
             "eval('1 + 1');\n",
@@ -242,6 +245,19 @@ fn nan_comparison() {
             "if (x !== x) fail();\n",
             "if (x === NaNny) fail();\n",
             "expect(Object.is(x, NaN)).toBe(true);\n",
+        ],
+    );
+}
+
+#[test]
+fn declared_numbers_cannot_carry_sql() {
+    table(
+        "src/users.ts",
+        "sql-from-data",
+        &["function f(id: string) { db.query(`SELECT * FROM t WHERE id = ${id}`); }\n"],
+        &[
+            "function f(id: number) { db.query(`SELECT * FROM t WHERE id = ${id}`); }\n",
+            "const f = (id: number) => db.query(`SELECT * FROM t WHERE id = ${id}`);\n",
         ],
     );
 }

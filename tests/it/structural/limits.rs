@@ -159,22 +159,18 @@ const NESTS: [(&str, &str); 35] = [
 ];
 
 /// The outcome is the parser's business; that there is one, without a crash and without a hang, is ours.
-fn survives(path: &str, trigger: &str, (open, close): (&str, &str), depth: usize) {
-    for source in [
-        format!("{trigger}{}", open.repeat(depth)),
-        format!("{trigger}{}x{}\n", open.repeat(depth), close.repeat(depth)),
-        format!("{trigger}{}", format!("{open}\n").repeat(depth)),
-    ] {
-        let (hits, _) = check_new(path, source.as_bytes());
-        assert!(hits.len() <= 200);
-    }
+fn survives(path: &str, source: &str) {
+    let (hits, _) = check_new(path, source.as_bytes());
+    assert!(hits.len() <= 200);
 }
 
 #[test]
 fn deeply_nested_brackets_do_not_overflow() {
     for (path, trigger) in TRIGGERS {
-        for nest in &NESTS[..3] {
-            survives(path, trigger, *nest, 100_000);
+        for (open, close) in &NESTS[..3] {
+            let (open, close) = (open.repeat(100_000), close.repeat(100_000));
+            survives(path, &format!("{trigger}{open}"));
+            survives(path, &format!("{trigger}{open}x{close}\n"));
         }
     }
 }
@@ -182,8 +178,12 @@ fn deeply_nested_brackets_do_not_overflow() {
 #[test]
 fn nesting_of_every_kind_is_survived() {
     for (path, trigger) in TRIGGERS {
-        for nest in NESTS {
-            survives(path, trigger, nest, 3_000);
+        for (open, close) in NESTS {
+            let lines = format!("{open}\n").repeat(400);
+            let (open, close) = (open.repeat(400), close.repeat(400));
+            survives(path, &format!("{trigger}{open}"));
+            survives(path, &format!("{trigger}{open}x{close}\n"));
+            survives(path, &format!("{trigger}{lines}"));
         }
     }
 }
@@ -247,5 +247,65 @@ fn random_bytes_never_panic() {
                 assert!(hit.line <= hit.end_line);
             }
         }
+    }
+}
+
+/// Many places that each call for a look at the whole file or at everything around them.
+#[test]
+fn many_candidates_in_one_file_end_soon() {
+    let repeated = |head: &str, unit: &str, tail: &str| {
+        let times = 100_000 / unit.len();
+        format!("{head}{}{tail}", format!("{unit}\n").repeat(times))
+    };
+    let cases = [
+        ("a.js", repeated("child_process;\n", "exec(`a ${b}`);", "")),
+        (
+            "a.js",
+            repeated("debugger;\n", "x.rejectUnauthorized = false;", ""),
+        ),
+        (
+            "a.js",
+            format!(
+                "debugger;{}{}",
+                "if (tls) {\n".repeat(400),
+                "x.rejectUnauthorized = false;\n".repeat(5_000)
+            ),
+        ),
+        ("a.js", format!("debugger;a{}", ".exec(b)\n".repeat(8_000))),
+        (
+            "a.js",
+            format!(
+                "x.query(`SELECT 1 FROM t WHERE a = '{}`);\n",
+                "${a}".repeat(10_000)
+            ),
+        ),
+        (
+            "a.test.js",
+            format!(
+                "{}{}",
+                "var a = 1;\n".repeat(10_000),
+                "fit('x', a);\n".repeat(10_000)
+            ),
+        ),
+        ("a.py", repeated("import yaml\n", "yaml.load(x)", "")),
+        (
+            "a.py",
+            format!(
+                "def f(a=[]):\n{}",
+                "  def f(a=[]): a.append(1)\n".repeat(8_000)
+            ),
+        ),
+        ("a.rs", repeated("", "fn f() { dbg!(1); }", "")),
+        (
+            "A.java",
+            format!(
+                "class A {{ Object o = x{}; boolean b = o == \"x\"; }}",
+                ".exec(y)\n".repeat(8_000)
+            ),
+        ),
+    ];
+    for (path, source) in cases {
+        let (hits, _) = check_new(path, source.as_bytes());
+        assert!(hits.len() <= 100, "{path}: {}", hits.len());
     }
 }

@@ -6,6 +6,7 @@ mod java;
 mod javascript;
 mod limits;
 mod python;
+mod repository;
 mod rust;
 
 use std::collections::BTreeSet;

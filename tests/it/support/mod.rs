@@ -1,4 +1,6 @@
 //! What several integration tests need.
 
+pub(crate) mod alone;
 pub(crate) mod fake_engine;
+pub(crate) mod model_server;
 pub(crate) mod repo;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{CheckedFile, Hit};
+use crate::engine::builtin::{CheckedFile, Hit};
 
 /// All added lines joined by newlines; where lines are missing between two of them a NUL line stands, so that nothing is
 /// recognised across the gap.

@@ -1,8 +1,9 @@
 //! Merge conflict markers.
 
 use super::added::AddedText;
+use super::all::rule;
 use super::path::is_fixture;
-use super::{CheckedFile, Hit, Rule, rule};
+use crate::engine::builtin::{CheckedFile, Hit, Rule};
 use crate::model::{Category, Severity};
 
 const IN_CODE: &str = "merge-conflict";
@@ -55,11 +56,8 @@ pub(super) fn check(file: &CheckedFile<'_>, added: &AddedText<'_>, report: &mut 
     if memchr::memmem::find(&added.text, b"<<<<<<< ").is_none() {
         return;
     }
-    let id = if is_fixture(file.path) {
-        IN_TEXT
-    } else {
-        IN_CODE
-    };
+    let in_fixture = is_fixture(file.path);
+    let id = if in_fixture { IN_TEXT } else { IN_CODE };
     let mut open: Option<(u32, &[u8])> = None;
     let mut halved = false;
     for (number, line) in added.lines() {
@@ -72,6 +70,7 @@ pub(super) fn check(file: &CheckedFile<'_>, added: &AddedText<'_>, report: &mut 
             Some(b'>') => {
                 if let Some((start, first)) = open.take()
                     && halved
+                    && (!in_fixture || is_from_git(first))
                 {
                     report(Hit {
                         rule: id.to_owned(),
@@ -86,4 +85,9 @@ pub(super) fn check(file: &CheckedFile<'_>, added: &AddedText<'_>, report: &mut 
             _ => {}
         }
     }
+}
+
+/// True when a conflict begins as git's own commands write it; examples say `ours`, `a` or a file's name.
+fn is_from_git(line: &[u8]) -> bool {
+    line.starts_with(b"<<<<<<< HEAD") || line.starts_with(b"<<<<<<< Updated upstream")
 }

@@ -4,9 +4,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::added::line_hit;
+use super::all::rule;
 use super::path::is_fixture;
-use super::{CheckedFile, Hit, Rule, rule};
 use crate::detect::is_placeholder;
+use crate::engine::builtin::{CheckedFile, Hit, Rule};
 use crate::model::{Category, ChangeStatus, RepoPath, Severity};
 
 const ENV_FILE: &str = "env-file-with-secrets";

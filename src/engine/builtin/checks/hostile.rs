@@ -1,15 +1,19 @@
 //! Characters that make code look like something else.
 
 use super::added::{AddedText, line_hit};
-use super::path::{is_code, is_fixture};
-use super::{CheckedFile, Hit, Rule, rule};
+use super::all::rule;
+use super::path::{is_code, is_example_line, is_fixture};
 use crate::detect::{HostileKind, hostile};
+use crate::engine::builtin::{CheckedFile, Hit, Rule};
 use crate::model::{Category, Severity};
 
 const OVERRIDE: &str = "bidi-override";
 const BIDI: &str = "bidi-control";
 const INVISIBLE: &str = "invisible-character";
 const HIDDEN: &str = "hidden-text";
+
+/// A longer line is machine-made (a minified script's character tables): nobody is deceived by how it looks.
+const MAX_LINE: usize = 500;
 
 /// From how many hidden characters on a message is spelled out.
 const MESSAGE: usize = 16;
@@ -80,7 +84,7 @@ pub(super) fn check(file: &CheckedFile<'_>, added: &AddedText<'_>, report: &mut 
         let bidi = found.iter().find(|m| m.kind == HostileKind::Bidi);
         let (rule, at) = if let Some(hidden) = hidden {
             (HIDDEN, hidden)
-        } else if !in_code {
+        } else if !in_code || line.len() > MAX_LINE {
             continue;
         } else if let Some(bidi) = bidi {
             let text = String::from_utf8_lossy(line);
@@ -93,6 +97,7 @@ pub(super) fn check(file: &CheckedFile<'_>, added: &AddedText<'_>, report: &mut 
         } else if first.kind == HostileKind::Invisible
             && !in_fixture
             && is_within_code(line, first.range.start)
+            && !is_example_line(file, number, line)
         {
             (INVISIBLE, first)
         } else {
@@ -121,10 +126,10 @@ fn has_rtl_letters(line: &str) -> bool {
     line.chars().any(|c| matches!(c, '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}' | '\u{10800}'..='\u{10fff}' | '\u{1e800}'..='\u{1efff}') && c != '\u{61c}')
 }
 
-/// True when an invisible character stands between two characters of an identifier: elsewhere (prose in
+/// True when an invisible character stands between two letters of an identifier: elsewhere (prose in
 /// comments, white space) it is an accident of copying that changes nothing.
 fn is_within_code(line: &[u8], at: usize) -> bool {
-    let name = |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
+    let name = |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_');
     let after = line[at..]
         .iter()
         .position(u8::is_ascii)

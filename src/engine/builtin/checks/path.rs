@@ -1,5 +1,6 @@
 //! What a path says about a file.
 
+use crate::engine::builtin::CheckedFile;
 use crate::model::RepoPath;
 
 /// Words that, as a part of a folder or file name, mark tests, examples and documentation.
@@ -67,6 +68,36 @@ pub(super) fn is_fixture(path: &RepoPath) -> bool {
         || text
             .split(['/', '.', '-', '_'])
             .any(|word| FIXTURE_WORDS.contains(&word))
+}
+
+/// True when line `number` is an example although its file is not: in a unit test beside the code, in a documentation comment, or
+/// named so (`TEST_KEY = …`).
+pub(super) fn is_example_line(file: &CheckedFile<'_>, number: u32, line: &[u8]) -> bool {
+    const WORDS: &[&str] = &[
+        "test", "tests", "sample", "example", "dummy", "mock", "fake", "fixture",
+    ];
+    let line = &line[..line.len().min(300)];
+    let trimmed = line.trim_ascii_start();
+    let documentation = [&b"///"[..], b"//!", b"* "]
+        .iter()
+        .any(|mark| trimmed.starts_with(mark));
+    let text = String::from_utf8_lossy(line).to_ascii_lowercase();
+    let named = text
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .any(|word| WORDS.contains(&word));
+    documentation || named || is_rust_test(file, number)
+}
+
+/// True in or behind the first unit test of a Rust file, where tests stand by custom.
+fn is_rust_test(file: &CheckedFile<'_>, number: u32) -> bool {
+    let Some(content) = file.content.filter(|_| extension(file.path) == "rs") else {
+        return false;
+    };
+    let first = [&b"#[cfg(test)]"[..], b"#[test]"]
+        .iter()
+        .filter_map(|mark| memchr::memmem::find(content, mark))
+        .min();
+    first.is_some_and(|at| memchr::memchr_iter(b'\n', &content[..at]).count() < number as usize)
 }
 
 /// True for prose.

@@ -1,13 +1,14 @@
 //! Credentials in added lines.
 //!
-//! Where they stand decides how much they matter: in tests, fixtures, examples and documentation a credential is mostly
+//! Where they stand decides how much they matter: in tests (also beside the code), fixtures, examples and documentation a credential is mostly
 //! made up or long revoked, so what is critical elsewhere is a warning there (a key pair for a test server a suggestion) and what
 //! is only a warning elsewhere is not reported.
 
 use super::added::AddedText;
-use super::path::is_fixture;
-use super::{CheckedFile, Hit, Rule, rule};
+use super::all::rule;
+use super::path::{is_example_line, is_fixture};
 use crate::detect::{SecretKind as K, secrets};
+use crate::engine::builtin::{CheckedFile, Hit, Rule};
 use crate::model::{Category, Severity};
 
 const IN_FIXTURE: &str = "secret-in-fixture";
@@ -358,15 +359,18 @@ pub(super) fn check(file: &CheckedFile<'_>, added: &AddedText<'_>, report: &mut 
     if found.is_empty() {
         return;
     }
-    let in_fixture = is_fixture(file.path);
+    let in_fixture_file = is_fixture(file.path);
     let mut last = None;
     for secret in found {
+        let Some(mut hit) = added.hit("", &secret.range) else {
+            continue;
+        };
+        let in_fixture = in_fixture_file
+            || is_example_line(file, hit.line, hit.evidence.as_deref().unwrap_or_default());
         let Some(id) = rule_here(secret.kind, in_fixture) else {
             continue;
         };
-        let Some(mut hit) = added.hit(id, &secret.range) else {
-            continue;
-        };
+        id.clone_into(&mut hit.rule);
         if last == Some((hit.line, secret.kind)) {
             continue;
         }

@@ -5,24 +5,12 @@ use std::sync::LazyLock;
 
 use regex::bytes::Regex;
 
-use super::added::line_hit;
+use super::added::{AddedText, line_hit};
 use super::path::{holds_commands, is_doc, is_fixture};
-use super::{CheckedFile, Hit, Rule, rule};
-use crate::model::{Category, Severity};
+use crate::engine::builtin::{CheckedFile, Hit};
 
+/// The structural rules have the same one for calls and their arguments; its entry stands in their table.
 const ID: &str = "tls-verification-off";
-
-/// The table.
-pub(super) static RULES: &[Rule] = &[rule(
-    ID,
-    Severity::Warning,
-    Category::Security,
-    [
-        "Certificate verification is switched off",
-        "Anyone on the path can answer in the server's place: what is downloaded can be replaced and what is sent, read.",
-        "Remove the switch; for a private authority, trust its certificate instead.",
-    ],
-)];
 
 /// In scripts, container files and CI.
 static COMMANDS: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -49,55 +37,51 @@ static VARIABLES: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
+/// What every match of [`VARIABLES`] holds.
+const VARIABLE_WORDS: &[&[u8]] = &[
+    b"_REJECT_UNAUTHORIZED",
+    b"GIT_SSL_NO_VERIFY",
+    b"PYTHONHTTPSVERIFY",
+];
+/// What every match of [`COMMANDS`] holds.
+const COMMAND_WORDS: &[&[u8]] = &[b"curl", b"wget", b"sslVerify", b"strict-ssl"];
+
 /// Reports each line that switches verification off for a host other than this machine.
-pub(super) fn check(file: &CheckedFile<'_>, report: &mut dyn FnMut(Hit)) {
-    if is_doc(file.path) || is_fixture(file.path) {
+pub(super) fn check(file: &CheckedFile<'_>, added: &AddedText<'_>, report: &mut dyn FnMut(Hit)) {
+    let variables = mentions(&added.text, VARIABLE_WORDS);
+    let commands = holds_commands(file.path) && mentions(&added.text, COMMAND_WORDS);
+    if !(variables || commands) || is_doc(file.path) || is_fixture(file.path) {
         return;
     }
-    let commands = holds_commands(file.path);
-    for &(number, line) in &file.added {
+    for (number, line) in added.lines() {
         // A line this long is data or generated.
-        if line.len() > 2000 || is_comment(line) {
+        if line.len() > 2000 || is_comment(line) || names_this_machine(line) {
             continue;
         }
-        let found = first_group(&VARIABLES, line, |l| {
-            memchr::memmem::find(l, b"_REJECT_UNAUTHORIZED").is_some() || has_verify(l)
-        })
-        .or_else(|| {
-            if commands {
-                first_group(&COMMANDS, line, names_a_command)
-            } else {
-                None
-            }
-        });
-        if let Some(range) = found
-            && !names_this_machine(line)
-        {
+        let by_variable = if variables {
+            first_group(&VARIABLES, line)
+        } else {
+            None
+        };
+        let by_command = if commands {
+            first_group(&COMMANDS, line)
+        } else {
+            None
+        };
+        if let Some(range) = by_variable.or(by_command) {
             report(line_hit(ID, number, line, Some(range)));
         }
     }
 }
 
-fn has_verify(line: &[u8]) -> bool {
-    memchr::memmem::find(line, b"GIT_SSL_NO_VERIFY").is_some()
-        || memchr::memmem::find(line, b"PYTHONHTTPSVERIFY").is_some()
-}
-
-fn names_a_command(line: &[u8]) -> bool {
-    [&b"curl"[..], b"wget", b"sslVerify", b"strict-ssl"]
+fn mentions(text: &[u8], words: &[&[u8]]) -> bool {
+    words
         .iter()
-        .any(|word| memchr::memmem::find(line, word).is_some())
+        .any(|word| memchr::memmem::find(text, word).is_some())
 }
 
-/// The range of the first group that took part, when the cheap test lets the expression run.
-fn first_group(
-    regex: &LazyLock<Option<Regex>>,
-    line: &[u8],
-    worth_it: impl Fn(&[u8]) -> bool,
-) -> Option<Range<usize>> {
-    if !worth_it(line) {
-        return None;
-    }
+/// The range of the first group that took part.
+fn first_group(regex: &LazyLock<Option<Regex>>, line: &[u8]) -> Option<Range<usize>> {
     let groups = regex.as_ref()?.captures(line)?;
     groups.iter().skip(1).flatten().next().map(|m| m.range())
 }

@@ -2,8 +2,8 @@
 
 use tree_sitter::Node;
 
-use super::interpolation::{Piece, built, is_harmless};
-use super::nodes::{arguments, bare, children, contains, field, last_segment, mentions};
+use super::interpolation::is_command_with_data;
+use super::nodes::{MAX_CALLEE, arguments, bare, children, field, last_segment, one_of_two};
 use super::rules;
 use super::scan::{Found, OPTED_OUT, Site};
 use super::sql;
@@ -50,9 +50,7 @@ fn may_report_tls(site: &Site<'_, '_>) -> bool {
 
 fn nan<'a>(site: &Site<'_, 'a>, found: &mut Found<'a>) {
     if matches!(site.field_text("operator"), b"==" | b"!=")
-        && ["left", "right"]
-            .iter()
-            .any(|side| site.field_text(side) == b"math.NaN()")
+        && one_of_two(["left", "right"].map(|side| site.field_text(side) == b"math.NaN()"))
     {
         found.push((rules::NAN_COMPARISON, site.node));
     }
@@ -60,11 +58,11 @@ fn nan<'a>(site: &Site<'_, 'a>, found: &mut Found<'a>) {
 
 fn call<'a>(site: &Site<'_, 'a>, found: &mut Found<'a>) {
     let name = site.field_text("function");
-    if name.len() > 200 {
+    if name.len() > MAX_CALLEE {
         return;
     }
     let last = last_segment(name);
-    if name == b"runtime.Breakpoint" {
+    if name == b"runtime.Breakpoint" && !site.scan.in_tests {
         found.push((rules::DEBUGGER, site.node));
     }
     let arguments = arguments(site.node);
@@ -77,7 +75,7 @@ fn call<'a>(site: &Site<'_, 'a>, found: &mut Found<'a>) {
     }
     match last {
         b"Command" | b"CommandContext" if name.starts_with(b"exec.") => {
-            shell(site, &arguments, found)
+            shell(site, &arguments, found);
         }
         b"Query" | b"QueryRow" | b"Exec" | b"QueryContext" | b"QueryRowContext"
         | b"ExecContext" | b"Raw" | b"Prepare" | b"Get" | b"Select" | b"Queryx" | b"MustExec" => {
@@ -114,12 +112,7 @@ fn shell<'a>(site: &Site<'_, 'a>, arguments: &[Node<'a>], found: &mut Found<'a>)
     let Some(command) = arguments.get(flag + 1).map(|command| bare(*command)) else {
         return;
     };
-    let glued = built(site, site.resolve(command)).is_some_and(|pieces| {
-        pieces.iter().any(|piece| {
-            matches!(piece, Piece::Hole(hole) if !is_harmless(site, hole) && !mentions(hole, &["quote", "escape", "os.args[0]"]))
-        })
-    });
-    if runs_shell && glued {
+    if runs_shell && is_command_with_data(site, site.resolve(command), &["os.args[0]"]) {
         found.push((rules::SHELL, command));
     }
 }
@@ -146,7 +139,7 @@ fn focused<'a>(site: &Site<'_, 'a>, name: &[u8], arguments: &[Node<'a>], found: 
             | b"FDescribeTable"
     );
     if marker
-        && contains(site.scan.source, "onsi/ginkgo")
+        && site.scan.mentions("onsi/ginkgo")
         && arguments
             .first()
             .is_some_and(|text| !matches!(text.kind(), "func_literal"))

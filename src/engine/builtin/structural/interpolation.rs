@@ -30,6 +30,30 @@ pub(super) fn built<'a>(site: &Site<'_, 'a>, node: Node<'_>) -> Option<Vec<Piece
     (text && hole).then_some(pieces)
 }
 
+/// Whether `node` is literal text with a foreign value glued into it.
+pub(super) fn glues_data(site: &Site<'_, '_>, node: Node<'_>) -> bool {
+    built(site, node).is_some_and(|pieces| has_foreign(site, &pieces, &[]))
+}
+
+/// Whether `command` is a shell command with a foreign value behind a program named in the text. A text that begins with a
+/// hole is a wrapper: running the command it is given is its purpose. `own` are words of expressions that name the program's
+/// own place.
+pub(super) fn is_command_with_data(site: &Site<'_, '_>, command: Node<'_>, own: &[&str]) -> bool {
+    built(site, command).is_some_and(|pieces| {
+        let names_program = pieces.first().is_some_and(
+            |piece| matches!(piece, Piece::Text(text) if text.iter().any(u8::is_ascii_alphanumeric)),
+        );
+        names_program && has_foreign(site, &pieces, own)
+    })
+}
+
+fn has_foreign(site: &Site<'_, '_>, pieces: &[Piece<'_>], own: &[&str]) -> bool {
+    pieces.iter().any(|piece| {
+        matches!(piece, Piece::Hole(hole)
+            if !is_harmless(site, hole) && !mentions(hole, &["quote", "escape"]) && !mentions(hole, own))
+    })
+}
+
 /// Whether `node` is text without any hole, or another plain literal.
 pub(super) fn is_literal(language: Language, source: &[u8], node: Node<'_>) -> bool {
     let node = bare(node);
@@ -172,7 +196,7 @@ impl<'a> Flattened<'a> {
         };
         let triple = text[open..].starts_with(b"\"\"\"") || text[open..].starts_with(b"'''");
         let width = if triple { 3 } else { 1 };
-        let close = text.iter().rposition(|b| is_quote(b)).unwrap_or(open);
+        let close = text.iter().rposition(is_quote).unwrap_or(open);
         let from = node.start_byte() + open + width;
         let to = node.start_byte() + (close + 1).saturating_sub(width);
         (from, to.max(from))
@@ -209,7 +233,9 @@ impl<'a> Flattened<'a> {
                 Piece::Text(text) => {
                     let mut expanded = Vec::new();
                     expand(text, &mut expanded);
-                    expanded.into_iter().for_each(|piece| self.push(piece));
+                    for piece in expanded {
+                        self.push(piece);
+                    }
                 }
                 Piece::Hole(_) => self.push(piece),
             }
@@ -253,7 +279,7 @@ impl<'a> Flattened<'a> {
         };
         let values: Vec<&[u8]> = values.iter().map(|value| self.text(*value)).collect();
         self.add_expanded(*template, level, |text, out| {
-            expand_printf(text, &values, out)
+            expand_printf(text, &values, out);
         });
         true
     }
@@ -329,7 +355,7 @@ impl<'a> Flattened<'a> {
             }
         }
         self.add_expanded(template, level, |text, out| {
-            expand_braces(text, &values, out)
+            expand_braces(text, &values, out);
         });
         true
     }
@@ -472,8 +498,15 @@ pub(super) fn is_harmless(site: &Site<'_, '_>, hole: &[u8]) -> bool {
     if is_constant_name(name) || mentions(name, NUMBERS_AND_QUOTED) {
         return true;
     }
+    // Loop counters.
+    if matches!(hole, b"i" | b"j" | b"k") {
+        return true;
+    }
     if !hole.iter().all(|b| is_word(*b)) {
         return false;
+    }
+    if site.scan.bindings().is_number(hole, site.ancestors) {
+        return true;
     }
     site.scan
         .bindings()
@@ -527,6 +560,7 @@ const MAKES_HARMLESS: &[&str] = &[
     "randomuuid",
     "timestamp",
     "isoformat",
+    "random",
 ];
 
 /// Names of numbers and of text that says it is quoted.

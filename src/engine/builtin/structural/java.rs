@@ -2,8 +2,8 @@
 
 use tree_sitter::Node;
 
-use super::interpolation::{Piece, built, is_harmless};
-use super::nodes::{arguments, bare, children, contains, field, mentions};
+use super::interpolation::{Piece, built, is_command_with_data};
+use super::nodes::{MAX_CALLEE, arguments, bare, children, contains, field, mentions};
 use super::rules;
 use super::scan::{Found, OPTED_OUT, Site};
 use super::sql;
@@ -42,27 +42,27 @@ fn call<'a>(site: &Site<'_, 'a>, found: &mut Found<'a>) {
         | b"queryForObject"
         | b"queryForList"
         | b"rawQuery"
-        | b"execSQL" => {
-            if sql::pastes_value(site, site.resolve(first)) {
-                found.push((rules::SQL, first));
-            }
+        | b"execSQL"
+            if sql::pastes_value(site, site.resolve(first)) =>
+        {
+            found.push((rules::SQL, first));
         }
         b"exec" if is_runtime(site) => shell(site, first, found),
-        b"setConfig" if arguments.len() == 2 => {
-            if site.text(arguments[0]) == b"\"StrictHostKeyChecking\""
+        b"setConfig"
+            if arguments.len() == 2
+                && site.text(arguments[0]) == b"\"StrictHostKeyChecking\""
                 && site.text(arguments[1]) == b"\"no\""
-                && !site.is_opted_into(OPTED_OUT)
-            {
-                found.push((rules::SSH_HOST_KEY, site.node));
-            }
+                && !site.is_opted_into(OPTED_OUT) =>
+        {
+            found.push((rules::SSH_HOST_KEY, site.node));
         }
         b"setHostnameVerifier"
         | b"setDefaultHostnameVerifier"
         | b"hostnameVerifier"
-        | b"setSSLHostnameVerifier" => {
-            if always_true(site, first) && !site.is_opted_into(OPTED_OUT) {
-                found.push((rules::TLS, site.node));
-            }
+        | b"setSSLHostnameVerifier"
+            if always_true(site, first) && !site.is_opted_into(OPTED_OUT) =>
+        {
+            found.push((rules::TLS, site.node));
         }
         _ => {}
     }
@@ -70,6 +70,9 @@ fn call<'a>(site: &Site<'_, 'a>, found: &mut Found<'a>) {
 
 fn is_runtime(site: &Site<'_, '_>) -> bool {
     let object = site.field_text("object");
+    if object.len() > MAX_CALLEE {
+        return false;
+    }
     contains(object, "getRuntime()") || mentions(object, &["runtime"])
 }
 
@@ -91,12 +94,7 @@ fn shell<'a>(site: &Site<'_, 'a>, command: Node<'a>, found: &mut Found<'a>) {
         });
         starts_shell.then_some(value)
     };
-    let glued = target.and_then(|target| built(site, target)).is_some_and(|pieces| {
-        pieces
-            .iter()
-            .any(|piece| matches!(piece, Piece::Hole(hole) if !is_harmless(site, hole) && !mentions(hole, &["quote", "escape"])))
-    });
-    if glued {
+    if target.is_some_and(|target| is_command_with_data(site, target, &[])) {
         found.push((rules::SHELL, command));
     }
 }
@@ -179,12 +177,12 @@ fn comparison<'a>(site: &Site<'_, 'a>, found: &mut Found<'a>) {
         sides.iter().flatten().filter(|side| wanted(**side)).count()
     };
     if is(&|side| side.kind() == "string_literal") == 1 {
-        let constant = is(&|side| is_constant(site.text(side)));
+        let constant = is(&|side| side.kind() == "null_literal" || is_constant(site.text(side)));
         if constant == 0 {
             found.push((rules::LITERAL_IDENTITY, site.node));
         }
     }
-    if is(&|side| matches!(site.text(side), b"Double.NaN" | b"Float.NaN")) > 0 {
+    if is(&|side| matches!(site.text(side), b"Double.NaN" | b"Float.NaN")) == 1 {
         found.push((rules::NAN_COMPARISON, site.node));
     }
 }

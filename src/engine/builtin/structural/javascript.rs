@@ -2,8 +2,10 @@
 
 use tree_sitter::Node;
 
-use super::interpolation::{Piece, built, is_harmless};
-use super::nodes::{arguments, bare, contains, field, last_segment, mentions};
+use super::interpolation::{glues_data, is_command_with_data};
+use super::nodes::{
+    MAX_CALLEE, arguments, bare, contains, field, last_segment, mentions, one_of_two,
+};
 use super::rules;
 use super::scan::{Found, OPTED_OUT, Site};
 use super::sql;
@@ -66,9 +68,9 @@ fn may_report_tls(site: &Site<'_, '_>) -> bool {
 
 fn nan<'a>(site: &Site<'_, 'a>, found: &mut Found<'a>) {
     if matches!(site.field_text("operator"), b"==" | b"===" | b"!=" | b"!==")
-        && ["left", "right"]
-            .iter()
-            .any(|side| matches!(site.field_text(side), b"NaN" | b"Number.NaN"))
+        && one_of_two(
+            ["left", "right"].map(|side| matches!(site.field_text(side), b"NaN" | b"Number.NaN")),
+        )
     {
         found.push((rules::NAN_COMPARISON, site.node));
     }
@@ -80,6 +82,9 @@ fn call<'a>(site: &Site<'_, 'a>, found: &mut Found<'a>) {
     };
     let arguments = arguments(site.node);
     let name = site.text(callee);
+    if name.len() > MAX_CALLEE {
+        return;
+    }
     let last = last_segment(name);
     if site.scan.in_tests {
         focused(site, name, &arguments, found);
@@ -91,23 +96,24 @@ fn call<'a>(site: &Site<'_, 'a>, found: &mut Found<'a>) {
     match last {
         b"exec" | b"execSync" if runs_shell(site, name) => shell(site, first, found),
         b"query" | b"execute" | b"raw" | b"prepare" | b"exec" | b"run" | b"all" | b"get"
-        | b"$queryRawUnsafe" | b"$executeRawUnsafe" => {
-            if sql::pastes_value(site, site.resolve(first)) {
-                found.push((rules::SQL, first));
-            }
+        | b"$queryRawUnsafe" | b"$executeRawUnsafe"
+            if sql::pastes_value(site, site.resolve(first)) =>
+        {
+            found.push((rules::SQL, first));
         }
-        b"eval" if matches!(name, b"eval" | b"window.eval" | b"globalThis.eval") => {
-            if is_foreign(site, first) || is_glued(site, first) {
-                found.push((rules::CODE, first));
-            }
+        b"eval"
+            if matches!(name, b"eval" | b"window.eval" | b"globalThis.eval")
+                && (is_foreign(site, first) || glues_data(site, first)) =>
+        {
+            found.push((rules::CODE, first));
         }
         b"runInThisContext" | b"runInNewContext" | b"runInContext" if is_foreign(site, first) => {
             found.push((rules::CODE, first));
         }
-        b"unserialize" if site.scan.mentions("node-serialize") => {
-            if !first.kind().contains("string") {
-                found.push((rules::DESERIALISATION, site.node));
-            }
+        b"unserialize"
+            if site.scan.mentions("node-serialize") && !first.kind().contains("string") =>
+        {
+            found.push((rules::DESERIALISATION, site.node));
         }
         _ => {}
     }
@@ -140,13 +146,7 @@ fn runs_shell(site: &Site<'_, '_>, name: &[u8]) -> bool {
 }
 
 fn shell<'a>(site: &Site<'_, 'a>, command: Node<'a>, found: &mut Found<'a>) {
-    let Some(pieces) = built(site, site.resolve(command)) else {
-        return;
-    };
-    let foreign = pieces.iter().any(|piece| {
-        matches!(piece, Piece::Hole(hole) if !is_harmless(site, hole) && !mentions(hole, OWN_PATHS))
-    });
-    if foreign {
+    if is_command_with_data(site, site.resolve(command), OWN_PATHS) {
         found.push((rules::SHELL, command));
     }
 }
@@ -159,8 +159,6 @@ const OWN_PATHS: &[&str] = &[
     "process.cwd",
     "import.meta",
     "require.resolve",
-    "quote",
-    "escape",
 ];
 
 /// Expressions that come from outside, by the names everybody uses for them.
@@ -188,15 +186,6 @@ fn is_foreign(site: &Site<'_, '_>, node: Node<'_>) -> bool {
     !node.kind().ends_with("function")
         && mentions(site.text(node), SOURCES)
         && !node.kind().eq("string")
-}
-
-/// `eval("a." + b)`: text and data glued together, neither of them a constant.
-fn is_glued(site: &Site<'_, '_>, node: Node<'_>) -> bool {
-    built(site, node).is_some_and(|pieces| {
-        pieces
-            .iter()
-            .any(|piece| matches!(piece, Piece::Hole(hole) if !is_harmless(site, hole)))
-    })
 }
 
 /// `describe.only("…", …)`, `fit("…", …)` in a test file.

@@ -4,6 +4,7 @@
 mod bash;
 mod bindings;
 mod check;
+mod dialect;
 mod go;
 mod interpolation;
 mod java;
@@ -11,6 +12,7 @@ mod javascript;
 mod language;
 mod nodes;
 mod python;
+mod repository;
 
 mod rules;
 mod rust;
@@ -20,6 +22,7 @@ mod syntax;
 mod triggers;
 
 pub use check::check;
+pub use repository::{RepositoryRule, RepositoryRules, RuleFileError};
 
 pub use rules::RULES;
 pub use syntax::Unparsed;

@@ -2,6 +2,9 @@
 
 use tree_sitter::Node;
 
+/// Bytes of a called name; what is longer is a chain of calls, whose links are looked at one by one.
+pub(super) const MAX_CALLEE: usize = 200;
+
 /// The verbatim text of `node`.
 pub(super) fn text<'a>(source: &'a [u8], node: Node<'_>) -> &'a [u8] {
     source.get(node.byte_range()).unwrap_or_default()
@@ -56,4 +59,9 @@ pub(super) fn contains(haystack: &[u8], needle: &str) -> bool {
 pub(super) fn mentions(haystack: &[u8], needles: &[&str]) -> bool {
     let head = haystack[..haystack.len().min(400)].to_ascii_lowercase();
     needles.iter().any(|needle| contains(&head, needle))
+}
+
+/// Exactly one of them: what compares NaN with NaN demonstrates the very fact that the rule is about.
+pub(super) fn one_of_two([left, right]: [bool; 2]) -> bool {
+    left != right
 }

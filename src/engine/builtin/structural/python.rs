@@ -2,8 +2,10 @@
 
 use tree_sitter::Node;
 
-use super::interpolation::{Piece, built, is_harmless, is_literal};
-use super::nodes::{arguments, bare, children, contains, field, last_segment, mentions};
+use super::interpolation::{glues_data, is_command_with_data, is_literal};
+use super::nodes::{
+    MAX_CALLEE, arguments, bare, children, contains, field, last_segment, mentions, one_of_two,
+};
 use super::rules;
 use super::scan::{Found, OPTED_OUT, Site};
 use super::sql;
@@ -35,7 +37,7 @@ fn keyword_value<'a>(arguments: &[Node<'a>], site: &Site<'_, 'a>, name: &[u8]) -
 
 fn call<'a>(site: &Site<'_, 'a>, found: &mut Found<'a>) {
     let name = site.field_text("function");
-    if name.len() > 200 {
+    if name.len() > MAX_CALLEE {
         return;
     }
     let last = last_segment(name);
@@ -69,7 +71,7 @@ fn call<'a>(site: &Site<'_, 'a>, found: &mut Found<'a>) {
     };
     match name {
         b"eval" | b"exec"
-            if is_foreign(site, first) || (name == b"eval" && glued(site, first).is_some()) =>
+            if is_foreign(site, first) || (name == b"eval" && glues_data(site, first)) =>
         {
             found.push((rules::CODE, first));
         }
@@ -108,21 +110,13 @@ fn call<'a>(site: &Site<'_, 'a>, found: &mut Found<'a>) {
 }
 
 fn shell<'a>(site: &Site<'_, 'a>, command: Node<'a>, found: &mut Found<'a>) {
-    if glued(site, site.resolve(command)).is_some() {
+    if is_command_with_data(site, site.resolve(command), OWN_PATHS) {
         found.push((rules::SHELL, command));
     }
 }
 
-/// Literal text with a foreign value in it.
-fn glued<'a>(site: &Site<'_, 'a>, node: Node<'a>) -> Option<()> {
-    built(site, node)?
-        .iter()
-        .any(|piece| {
-            matches!(piece, Piece::Hole(hole) if !is_harmless(site, hole)
-                && !mentions(hole, &["sys.executable", "__file__", "os.getcwd", "list2cmdline", "quote", "escape"]))
-        })
-        .then_some(())
-}
+/// Where the program itself lives: not somebody else's data.
+const OWN_PATHS: &[&str] = &["sys.executable", "__file__", "os.getcwd", "list2cmdline"];
 
 /// Expressions that come from outside, by the names everybody uses for them.
 const SOURCES: &[&str] = &[
@@ -212,7 +206,10 @@ fn assignment<'a>(site: &Site<'_, 'a>, found: &mut Found<'a>) {
     let right = site.field_text("right");
     let left = site.text(left);
     let off = match last_segment(left) {
-        b"verify_mode" => is_cert_none(site, field(site.node, "right")),
+        // On `self` it is the starting value of a class that is configured later.
+        b"verify_mode" => {
+            !left.starts_with(b"self.v") && is_cert_none(site, field(site.node, "right"))
+        }
         b"_create_default_https_context" => right == b"ssl._create_unverified_context",
         b"verify" => {
             right == b"False" && site.scan.mentions("requests") && contains(left, "session")
@@ -247,7 +244,7 @@ fn deserialise<'a>(
     }
 }
 
-/// The old loaders that build any object, or none named at all. `yaml` must be PyYAML and not an instance of another parser.
+/// The old loaders that build any object, or none named at all. `yaml` must be `PyYAML` and not an instance of another parser.
 fn is_unsafe_yaml(site: &Site<'_, '_>, arguments: &[Node<'_>]) -> bool {
     if !site.scan.mentions("import yaml")
         || site.scan.mentions("ruamel")
@@ -306,7 +303,9 @@ fn breakpoint<'a>(site: &Site<'_, 'a>, name: &[u8], found: &mut Found<'a>) {
     let statement = site
         .parent()
         .is_some_and(|parent| parent.kind() == "expression_statement");
+    let is_debugger = mentions(site.scan.path.file_name(), &["pdb", "debug"]);
     if stops
+        && !is_debugger
         && statement
         && !site.is_opted_into(&[
             "debug",
@@ -358,6 +357,8 @@ fn except_or<'a>(site: &Site<'_, 'a>, found: &mut Found<'a>) {
         && field(caught, "operator").is_some_and(|operator| site.text(operator) == b"or")
         && is_class(field(caught, "left"))
         && is_class(field(caught, "right"))
+        && field(caught, "left").map(|left| site.text(left))
+            != field(caught, "right").map(|right| site.text(right))
     {
         found.push((rules::EXCEPT_OR, caught));
     }
@@ -405,12 +406,12 @@ fn comparison<'a>(site: &Site<'_, 'a>, found: &mut Found<'a>) {
                 | b"float('NaN')"
         )
     };
-    if matches!(operator, b"==" | b"!=") && (is_nan(left) || is_nan(right)) {
+    if matches!(operator, b"==" | b"!=") && one_of_two([is_nan(left), is_nan(right)]) {
         found.push((rules::NAN_COMPARISON, site.node));
     }
 }
 
-/// Methods that change a list, a dict or a set.
+/// Methods that put something into a list, a dict or a set; taking things out of an empty one leaves no trace.
 const MUTATORS: &[&[u8]] = &[
     b"append",
     b"extend",
@@ -418,10 +419,6 @@ const MUTATORS: &[&[u8]] = &[
     b"add",
     b"update",
     b"setdefault",
-    b"pop",
-    b"remove",
-    b"clear",
-    b"sort",
 ];
 
 /// `def f(x, seen=[])` where the body changes `seen` and never gives the name another value.
@@ -443,6 +440,9 @@ fn mutated_default<'a>(site: &Site<'_, 'a>, found: &mut Found<'a>) {
         return;
     };
     let name = site.field_text("name");
+    if name.starts_with(b"_") || mentions(name, &["cache", "memo"]) {
+        return; // kept from call to call on purpose
+    }
     let mut changed = false;
     let mut cursor = body.walk();
     // Bounded: a longer body is not looked through to its end.

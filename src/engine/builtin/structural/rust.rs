@@ -2,8 +2,8 @@
 
 use tree_sitter::Node;
 
-use super::interpolation::{Piece, built, is_harmless};
-use super::nodes::{arguments, bare, contains, field, last_segment, mentions};
+use super::interpolation::is_command_with_data;
+use super::nodes::{arguments, bare, contains, field, last_segment, mentions, one_of_two};
 use super::rules;
 use super::scan::{Found, OPTED_OUT, Site};
 use super::sql;
@@ -49,14 +49,14 @@ fn call<'a>(site: &Site<'_, 'a>, found: &mut Found<'a>) {
             found.push((rules::TLS, first));
         }
         b"arg" if receiver.is_some_and(|receiver| follows_shell_flag(site, receiver)) => {
-            shell(site, first, found)
+            shell(site, first, found);
         }
         b"query" | b"query_as" | b"query_scalar" | b"sql_query" | b"execute" | b"batch_execute"
         | b"execute_batch" | b"prepare" | b"query_row" | b"query_one" | b"query_opt"
-        | b"simple_query" => {
-            if sql::pastes_value(site, resolved(site, first)) {
-                found.push((rules::SQL, first));
-            }
+        | b"simple_query"
+            if sql::pastes_value(site, resolved(site, first)) =>
+        {
+            found.push((rules::SQL, first));
         }
         _ => {}
     }
@@ -113,18 +113,13 @@ fn follows_shell_flag(site: &Site<'_, '_>, receiver: Node<'_>) -> bool {
 }
 
 fn shell<'a>(site: &Site<'_, 'a>, command: Node<'a>, found: &mut Found<'a>) {
-    let glued = built(site, resolved(site, command)).is_some_and(|pieces| {
-        pieces
-            .iter()
-            .any(|piece| matches!(piece, Piece::Hole(hole) if !is_harmless(site, hole) && !mentions(hole, &["quote", "escape"])))
-    });
-    if glued {
+    if is_command_with_data(site, resolved(site, command), &[]) {
         found.push((rules::SHELL, command));
     }
 }
 
 fn nan<'a>(site: &Site<'_, 'a>, found: &mut Found<'a>) {
-    let is_nan = |side: &&str| {
+    let is_nan = |side: &str| {
         matches!(
             site.field_text(side),
             b"f64::NAN"
@@ -135,7 +130,8 @@ fn nan<'a>(site: &Site<'_, 'a>, found: &mut Found<'a>) {
                 | b"core::f32::NAN"
         )
     };
-    if matches!(site.field_text("operator"), b"==" | b"!=") && ["left", "right"].iter().any(is_nan)
+    if matches!(site.field_text("operator"), b"==" | b"!=")
+        && one_of_two(["left", "right"].map(is_nan))
     {
         found.push((rules::NAN_COMPARISON, site.node));
     }

@@ -1,12 +1,13 @@
 //! What a language's rules see while its tree is walked.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
 
 use tree_sitter::{Node, Tree};
 
 use super::bindings::{Bindings, is_function};
 use super::language::Language;
-use super::nodes::{children, field, last_segment, mentions, text};
+use super::nodes::{children, contains, field, last_segment, mentions, text};
 use crate::model::RepoPath;
 
 /// One parsed file.
@@ -21,6 +22,7 @@ pub(super) struct Scan<'a> {
     pub(super) is_fixture: bool,
     tree: &'a Tree,
     bindings: OnceCell<Bindings<'a>>,
+    mentioned: RefCell<HashMap<&'static str, bool>>,
 }
 
 /// One node of it, with its ancestors (outermost first).
@@ -49,6 +51,7 @@ impl<'a> Scan<'a> {
             is_fixture: is_fixture_path(path),
             tree,
             bindings: OnceCell::new(),
+            mentioned: RefCell::default(),
         }
     }
 
@@ -57,8 +60,13 @@ impl<'a> Scan<'a> {
             .get_or_init(|| Bindings::collect(self.tree, self.source))
     }
 
-    pub(super) fn mentions(&self, word: &str) -> bool {
-        super::nodes::contains(self.source, word)
+    /// Whether the file holds `word` anywhere; looked up once.
+    pub(super) fn mentions(&self, word: &'static str) -> bool {
+        *self
+            .mentioned
+            .borrow_mut()
+            .entry(word)
+            .or_insert_with(|| contains(self.source, word))
     }
 }
 
@@ -87,18 +95,20 @@ impl<'a> Site<'_, 'a> {
         self.ancestors.last().copied()
     }
 
-    /// Whether an enclosing condition, up to the function, or the name of the function or class around it mentions one of
-    /// `words` (lower case): then the code does what its user asked for.
+    /// Whether an enclosing condition mentions one of `words` (lower case), or the name of what is defined here (a function, a
+    /// class, a variable) says that it is the unsafe variant: then the code does what its user asked for.
     pub(super) fn is_opted_into(&self, words: &[&str]) -> bool {
         for ancestor in self.ancestors.iter().rev() {
             let condition = match ancestor.kind() {
                 "if_statement" | "if_expression" | "elif_clause" | "ternary_expression"
                 | "while_statement" => field(*ancestor, "condition"),
-                "match_expression"
-                | "switch_expression"
-                | "switch_statement"
-                | "expression_switch_statement" => {
-                    field(*ancestor, "value").or_else(|| field(*ancestor, "condition"))
+                "match_expression" => field(*ancestor, "value"),
+                "switch_expression" | "switch_statement" => {
+                    field(*ancestor, "condition").or_else(|| field(*ancestor, "value"))
+                }
+                // `switch mode := options["sslmode"]; mode {`
+                "expression_switch_statement" => {
+                    field(*ancestor, "initializer").or_else(|| field(*ancestor, "value"))
                 }
                 // Python's `a if b else c` names no fields.
                 "conditional_expression" => children(*ancestor, 3).get(1).copied(),
@@ -113,9 +123,15 @@ impl<'a> Site<'_, 'a> {
                     ancestor.kind(),
                     "class_declaration" | "class_definition" | "impl_item"
                 );
-            if named
-                && field(*ancestor, "name").is_some_and(|name| mentions(self.text(name), words))
-            {
+            let bound = match ancestor.kind() {
+                "variable_declarator" | "var_spec" => field(*ancestor, "name"),
+                "assignment" | "assignment_expression" | "short_var_declaration" => {
+                    field(*ancestor, "left")
+                }
+                "let_declaration" => field(*ancestor, "pattern"),
+                _ => field(*ancestor, "name").filter(|_| named),
+            };
+            if bound.is_some_and(|name| mentions(self.text(name), SAYS_SO)) {
                 return true;
             }
         }
@@ -151,6 +167,41 @@ pub(super) const OPTED_OUT: &[&str] = &[
     "host_key",
     "hostkey",
     "reject",
+    "auto_add",
+];
+
+/// Words in the name of a deliberately unsafe variant.
+const SAYS_SO: &[&str] = &[
+    "insecure",
+    "unverified",
+    "noverif",
+    "no_verif",
+    "skipverif",
+    "skip_verif",
+    "skiptls",
+    "skip_tls",
+    "trustall",
+    "trust_all",
+    "acceptall",
+    "accept_all",
+    "unsafe",
+    "danger",
+    "selfsigned",
+    "self_signed",
+    "allowall",
+    "allow_all",
+    "ignorecert",
+    "ignore_cert",
+    "ignoressl",
+    "ignore_ssl",
+    "noop",
+    "local",
+    "loopback",
+    "anyhost",
+    "setdebug",
+    "set_trace",
+    "settrace",
+    "break",
 ];
 
 /// Whether the path is that of test code or test data, by the customs of the languages linked in.
@@ -175,7 +226,9 @@ fn is_test_path(path: &RepoPath) -> bool {
                 | "cypress"
                 | "integration_tests"
                 | "unittests"
-        ) || folder.ends_with("-test")
+                | "functional"
+        ) || folder.contains("bench")
+            || folder.ends_with("-test")
             || folder.ends_with("-tests")
             || folder.ends_with("_test")
             || folder.ends_with("_tests")
@@ -189,7 +242,8 @@ fn is_test_path(path: &RepoPath) -> bool {
         || name.contains(".test.")
         || name.contains(".spec.")
         || name.contains(".cy.")
-        || (name.ends_with(".java") && (stem.ends_with("test") || stem.ends_with("tests")))
+        || (name.strip_suffix(".java").is_some()
+            && (stem.ends_with("test") || stem.ends_with("tests")))
 }
 
 fn is_fixture_path(path: &RepoPath) -> bool {

@@ -28,12 +28,15 @@ pub(super) fn pastes_value<'a>(site: &Site<'_, 'a>, node: Node<'a>) -> bool {
                 if is_value_place(&before) && !is_harmless(site, hole) && !is_sql_fragment(hole) {
                     return true;
                 }
-                before.push(b'x');
+                before.push(HOLE);
             }
         }
     }
     false
 }
+
+/// Stands for a hole in the text before another one; no source holds it.
+const HOLE: u8 = 1;
 
 fn starts_statement(head: &[u8]) -> bool {
     let head = head.trim_ascii_start();
@@ -74,8 +77,12 @@ fn is_value_place(before: &[u8]) -> bool {
     let tail = tail.strip_suffix(b"\"").unwrap_or(tail).trim_ascii_end();
     let tail = tail.strip_suffix(b"\\").unwrap_or(tail).trim_ascii_end();
     let upper = tail.to_ascii_uppercase();
-    if upper.ends_with(b"=") || upper.ends_with(b"<") || upper.ends_with(b">") {
-        return true;
+    if let Some(column) = upper.strip_suffix(b"=") {
+        // Orders (`<=`) are those of numbers and dates. Where the column is filled in as well, the text is a builder's, and the
+        // value an expression or a placeholder of its own.
+        return !column.ends_with(b"<")
+            && !column.ends_with(b">")
+            && !column.trim_ascii_end().ends_with(&[HOLE]);
     }
     if [&b" LIKE"[..], b" ILIKE", b" BETWEEN"]
         .iter()
@@ -135,7 +142,12 @@ mod tests {
             ("SELECT * FROM t WHERE a = ", true),
             ("SELECT * FROM t WHERE a = '", true),
             ("SELECT * FROM t WHERE a LIKE '%", true),
-            ("SELECT * FROM t WHERE a >= ", true),
+            ("SELECT * FROM t WHERE a != ", true),
+            ("SELECT * FROM t WHERE a >= ", false),
+            ("SELECT * FROM t WHERE a > ", false),
+            ("SELECT * FROM t WHERE a > '", true),
+            ("SELECT * FROM t WHERE \u{1} = ", false),
+            ("UPDATE \u{1} SET \u{1} = '", true),
             ("INSERT INTO t (a, b) VALUES (1, ", true),
             ("SELECT * FROM ", false),
             ("SELECT * FROM t ORDER BY ", false),

@@ -295,36 +295,53 @@ fn raises_constant(line: &[u8]) -> bool {
     })
 }
 
+/// The gates of one language. Those that need something of the file are few and settled first, in one pass over the file:
+/// their words are too common to be looked up line by line for nothing.
 struct Prefilter {
-    words: AhoCorasick,
+    /// Words of the gates without needs.
+    rare: AhoCorasick,
+    /// The needs of the others, and which gate each belongs to.
+    needs: AhoCorasick,
+    needed_by: Vec<usize>,
     gates: &'static [Gate],
 }
 
 impl Prefilter {
     fn new(gates: &'static [Gate]) -> Option<Self> {
-        let words = AhoCorasick::new(gates.iter().flat_map(|gate| gate.words)).ok()?;
-        Some(Self { words, gates })
+        let needed_by = gates
+            .iter()
+            .enumerate()
+            .flat_map(|(at, gate)| gate.needs.iter().map(move |_| at))
+            .collect();
+        let rare = gates.iter().filter(|gate| gate.needs.is_empty());
+        Some(Self {
+            rare: AhoCorasick::new(rare.flat_map(|gate| gate.words)).ok()?,
+            needs: AhoCorasick::new(gates.iter().flat_map(|gate| gate.needs)).ok()?,
+            needed_by,
+            gates,
+        })
     }
 
     fn calls_for_parse(&self, file: &CheckedFile<'_>, content: &[u8]) -> bool {
-        // Per gate: whether the file holds what it needs, once that was looked up.
-        let mut needs_met: Vec<Option<bool>> = vec![None; self.gates.len()];
-        for (_, line) in &file.added {
-            if line.len() > MAX_LINE || !self.words.is_match(*line) {
-                continue;
-            }
-            for (gate, met) in self.gates.iter().zip(&mut needs_met) {
-                if *met == Some(false) || !holds_one(line, gate.words) || !(gate.also)(line) {
-                    continue;
-                }
-                if *met
-                    .get_or_insert_with(|| gate.needs.is_empty() || holds_one(content, gate.needs))
-                {
-                    return true;
-                }
-            }
+        let mut open = vec![false; self.gates.len()];
+        for found in self.needs.find_iter(content) {
+            open[self.needed_by[found.pattern().as_usize()]] = true;
         }
-        false
+        let any_open = open.contains(&true);
+        file.added.iter().any(|(_, line)| {
+            line.len() <= MAX_LINE
+                && (any_open && self.passes(line, |at, _| open[at])
+                    || self.rare.is_match(*line)
+                        && self.passes(line, |_, gate| gate.needs.is_empty()))
+        })
+    }
+
+    /// Whether `line` passes one of the gates that `asked` selects.
+    fn passes(&self, line: &[u8], asked: impl Fn(usize, &Gate) -> bool) -> bool {
+        self.gates
+            .iter()
+            .enumerate()
+            .any(|(at, gate)| asked(at, gate) && holds_one(line, gate.words) && (gate.also)(line))
     }
 }
 

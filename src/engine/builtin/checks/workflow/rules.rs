@@ -3,14 +3,15 @@
 use std::ops::RangeInclusive;
 
 use super::super::added::line_hit;
+use super::super::all::rule;
 use super::super::path::{is_action, is_workflow};
-use super::super::{CheckedFile, Hit, Rule, rule};
 use super::expression::{dumps_secrets, expressions, untrusted};
 use super::jobs::{
     is_guarded, only_reads, privileged, privileged_with_code, runs_work_tree, triggers,
     untrusted_checkout, uses_secrets,
 };
 use super::yaml::{Item, parse};
+use crate::engine::builtin::{CheckedFile, Hit, Rule};
 use crate::model::{Category, Severity};
 
 const INJECTION: &str = "workflow-script-injection";

@@ -1,0 +1,739 @@
+//! `ecr review`: one source, one plan, one run, reported and kept.
+
+mod setup;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+pub(super) use self::setup::setup_choice;
+use self::setup::{Setup, load_setup};
+use super::runs::RunStore;
+use super::signals::SignalWatch;
+use super::{AppError, Environment};
+use crate::diff::chunk::{ChunkLimits, pack};
+use crate::diff::noise::{FilterReason, NoiseSettings, filter};
+use crate::finding::Policy;
+use crate::git::HostEnv;
+use crate::model::{AgentId, CoverageNote, Decision, EngineName, InputInfo, Review, SandboxInfo};
+use crate::pipeline::{
+    EngineSet, Halving, Limits, Plan, PlanInput, PlannedAgent, RunDeps, RunInput, plan, run,
+    skipped,
+};
+use crate::port::{
+    Progress, ProgressEvent, Reporter, ReviewSource, SourceError, SourceInput, TreeUnderReview,
+};
+use crate::render::{self, Format, RenderContext, TerminalOptions};
+use crate::reporter::{FileReporter, ProgressMode, ProgressReporter, TerminalReporter};
+use crate::source::{LocalSource, PatchInput, PatchSource, Selection};
+use crate::state::saved::{SavedRun, encode};
+use crate::tree::Tree;
+
+/// What to review.
+#[derive(Debug, Clone)]
+pub enum Input {
+    /// A selection of the repository around the current folder.
+    Local(LocalInput),
+    /// A patch file.
+    PatchFile(PathBuf),
+    /// A patch that was read from standard input.
+    PatchBytes(Arc<[u8]>),
+}
+
+/// Changes of a local repository.
+#[derive(Debug, Clone)]
+pub enum LocalInput {
+    /// Working tree and untracked files against the default branch.
+    WorkTree,
+    /// The index against `HEAD`.
+    Staged,
+    /// A range; without a head the working tree against `base`.
+    Range {
+        /// The ref compared with.
+        base: String,
+        /// The ref under review.
+        head: Option<String>,
+    },
+}
+
+/// What makes the exit code non-zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailOn {
+    /// Only `request_changes`.
+    RequestChanges,
+    /// Also an incomplete review.
+    Incomplete,
+    /// Nothing.
+    Never,
+}
+
+/// The signal that ended a run early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interrupt {
+    /// SIGINT.
+    Int,
+    /// SIGTERM.
+    Term,
+}
+
+/// A report to write: a format, and a file instead of stdout.
+#[derive(Debug, Clone)]
+pub struct OutputSpec {
+    format: Format,
+    path: Option<PathBuf>,
+}
+
+impl std::str::FromStr for OutputSpec {
+    type Err = AppError;
+
+    /// `FORMAT` or `FORMAT=FILE`.
+    fn from_str(text: &str) -> Result<Self, AppError> {
+        let (name, path) = match text.split_once('=') {
+            Some((_, "")) => {
+                return Err(AppError::new(
+                    format!("--format {text}: there is no file name after `=`"),
+                    "write for example --format sarif=ecr.sarif",
+                ));
+            }
+            Some((name, path)) => (name, Some(PathBuf::from(path))),
+            None => (text, None),
+        };
+        let format = name.parse().map_err(|error: render::UnknownFormat| {
+            AppError::new(
+                error.to_string(),
+                "write --format NAME or --format NAME=FILE",
+            )
+        })?;
+        Ok(Self { format, path })
+    }
+}
+
+/// What the terminal can show, and how much to say.
+#[derive(Debug, Clone)]
+pub struct Display {
+    /// Columns of stdout.
+    pub width: usize,
+    /// Colour on stdout.
+    pub colour: bool,
+    /// OSC 8 hyperlinks on stdout.
+    pub hyperlinks: bool,
+    /// `-q`.
+    pub quiet: bool,
+    /// `-v`.
+    pub verbose: bool,
+    /// A moving progress line may be drawn on stderr.
+    pub live_progress: bool,
+    /// `--no-progress`.
+    pub no_progress: bool,
+}
+
+/// A review to do.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// What to review.
+    pub input: Input,
+    /// Only these reviewers; empty for all.
+    pub agents: Vec<String>,
+    /// `--config-dir`.
+    pub config_dir: Option<PathBuf>,
+    /// `--time-limit`.
+    pub time_limit: Option<Duration>,
+    /// `--plan`.
+    pub plan_only: bool,
+    /// The reports; empty for the terminal's.
+    pub outputs: Vec<OutputSpec>,
+    /// How to show it.
+    pub display: Display,
+    /// Keep the run for `ecr explain`.
+    pub save: bool,
+}
+
+/// Where the product goes and where the talk goes.
+pub struct Streams {
+    /// stdout.
+    pub product: Box<dyn Write + Send>,
+    /// stderr.
+    pub talk: Box<dyn Write + Send>,
+}
+
+/// How it ended.
+#[derive(Debug)]
+pub enum Finished {
+    /// `--plan`: printed, nothing was reviewed.
+    Planned,
+    /// A review, printed.
+    Reviewed {
+        /// The review.
+        review: Box<Review>,
+        /// The signal that cut it, if one did.
+        interrupt: Option<Interrupt>,
+    },
+}
+
+/// The time budgets when nothing else is said (llp/0004).
+const PASSES_BUDGET: Duration = Duration::from_secs(55 * 60);
+const PASS_BUDGET: Duration = Duration::from_secs(15 * 60);
+
+/// The agent that the built-in checks report as.
+const CHECKS_AGENT: &str = "checks";
+
+/// Reviews, reports and keeps the run.
+pub async fn review(
+    request: Request,
+    environment: &Environment,
+    streams: Streams,
+) -> Result<Finished, AppError> {
+    let started = Instant::now();
+    let cancel = CancellationToken::new();
+    let watch = SignalWatch::start(cancel.clone())
+        .map_err(|error| AppError::plain(format!("cannot watch for signals: {error}")))?;
+    let display = request.display.clone();
+    let Streams { product, mut talk } = streams;
+
+    let local = match &request.input {
+        Input::Local(input) => Some(LocalSource::new(
+            environment.variables().collect::<HostEnv>(),
+            environment.cwd().to_path_buf(),
+            selection(input),
+            cancel.clone(),
+        )),
+        _ => None,
+    };
+    // Until there is a plan, there is nothing to report: a signal's error is the signal.
+    let interrupted = |error| watch.interrupt().map_or(error, AppError::interrupted);
+    let setup = load_setup(&request, environment, local.as_ref(), &cancel)
+        .await
+        .map_err(interrupted)?;
+    if !display.quiet {
+        for warning in &setup.warnings {
+            let _ = writeln!(talk, "{warning}");
+        }
+    }
+    let source: Box<dyn ReviewSource> = match (&request.input, local) {
+        (_, Some(local)) => Box::new(local),
+        (Input::PatchBytes(bytes), None) => {
+            Box::new(PatchSource::new(PatchInput::Bytes(Arc::clone(bytes))))
+        }
+        (Input::PatchFile(path), None) => Box::new(PatchSource::new(PatchInput::File(
+            environment.cwd().join(path),
+        ))),
+        (Input::Local(_), None) => return Err(AppError::plain("no source for a local review")),
+    };
+
+    let context = RenderContext::new(terminal_options(&display, setup.root.clone()));
+    let progress = Arc::new(ProgressReporter::new(progress_mode(&display), talk));
+    let loaded = load(source.as_ref(), &request, started, &cancel).await;
+    let review = match loaded.map_err(interrupted)? {
+        Loaded::Nothing(review) => *review,
+        Loaded::Change(input) => {
+            progress.event(ProgressEvent::Note(selection_line(&input)));
+            let prepared = prepare(*input, source.as_ref(), &setup, &request)
+                .await
+                .map_err(interrupted)?;
+            if request.plan_only {
+                progress.finish();
+                return print_plan(&prepared, &setup, &request, &context, product);
+            }
+            let deps = RunDeps {
+                progress: Arc::clone(&progress) as Arc<dyn Progress>,
+                cancel: cancel.clone(),
+                ladder: Arc::new(Halving),
+                tasks: None,
+                incoming: None,
+            };
+            execute(prepared, &setup, &request, started, deps).await
+        }
+    };
+    progress.finish();
+    let interrupt = watch.interrupt();
+
+    // A run without findings to speak of must not take the place of the one before.
+    if request.save
+        && review.decision != Decision::Skipped
+        && let Err(message) = save(&review, &context, &setup, environment)
+        && !display.quiet
+    {
+        progress.event(ProgressEvent::Note(message));
+    }
+    deliver(&review, &request.outputs, &context, product, environment).await?;
+    Ok(Finished::Reviewed {
+        review: Box::new(review),
+        interrupt,
+    })
+}
+
+/// What there is to review.
+enum Loaded {
+    Change(Box<SourceInput>),
+    Nothing(Box<Review>),
+}
+
+/// Reads the change. A patch may come through a pipe that nobody writes to, so neither a signal nor
+/// the time limit waits for it.
+async fn load(
+    source: &dyn ReviewSource,
+    request: &Request,
+    started: Instant,
+    cancel: &CancellationToken,
+) -> Result<Loaded, AppError> {
+    let limit = async {
+        match request.time_limit {
+            Some(limit) => {
+                tokio::time::sleep_until(started + limit).await;
+                limit
+            }
+            None => std::future::pending().await,
+        }
+    };
+    let cancelled = || AppError::plain("cancelled before anything was reviewed");
+    let loaded = tokio::select! {
+        biased;
+        () = cancel.cancelled() => return Err(cancelled()),
+        loaded = source.load() => loaded,
+        limit = limit => {
+            return Err(AppError::new(
+                format!("the change was not read within {}s; nothing was reviewed", limit.as_secs()),
+                "raise --time-limit",
+            ));
+        }
+    };
+    match loaded {
+        Ok(input) => Ok(Loaded::Change(Box::new(input))),
+        Err(SourceError::Nothing { reason, info }) => {
+            Ok(Loaded::Nothing(Box::new(skipped(*info, &reason))))
+        }
+        Err(error) => Err(source_error(error)),
+    }
+}
+
+fn selection(input: &LocalInput) -> Selection {
+    match input {
+        LocalInput::WorkTree => Selection::WorkTree,
+        LocalInput::Staged => Selection::Staged,
+        LocalInput::Range { base, head } => Selection::Range {
+            base: base.clone(),
+            head: head.clone(),
+        },
+    }
+}
+
+fn selection_line(input: &SourceInput) -> String {
+    let files = input.diff.files.len();
+    let noun = if files == 1 { "file" } else { "files" };
+    match (&input.info.base, &input.info.base_name) {
+        (Some(base), Some(name)) if name != base.as_str() => {
+            format!("{files} changed {noun} against {name} ({})", base.short())
+        }
+        (Some(base), _) => format!("{files} changed {noun} against {}", base.short()),
+        (None, _) => format!("{files} changed {noun}"),
+    }
+}
+
+fn source_error(error: SourceError) -> AppError {
+    match error {
+        SourceError::Invalid { message, hint } | SourceError::Failed { message, hint } => {
+            AppError::new(message, hint)
+        }
+        SourceError::Nothing { reason, .. } => AppError::plain(reason),
+    }
+}
+
+pub(super) fn terminal_options(display: &Display, root: Option<PathBuf>) -> TerminalOptions {
+    TerminalOptions {
+        width: display.width,
+        colour: display.colour,
+        hyperlinks: display.hyperlinks,
+        verbosity: match (display.quiet, display.verbose) {
+            (true, _) => render::Verbosity::Quiet,
+            (_, true) => render::Verbosity::Verbose,
+            _ => render::Verbosity::Normal,
+        },
+        root,
+    }
+}
+
+fn progress_mode(display: &Display) -> ProgressMode {
+    match display {
+        Display { quiet: true, .. }
+        | Display {
+            no_progress: true, ..
+        } => ProgressMode::Silent,
+        Display {
+            live_progress: true,
+            ..
+        } => ProgressMode::Bar,
+        Display { verbose: true, .. } => ProgressMode::AllLines,
+        _ => ProgressMode::Lines,
+    }
+}
+
+/// A loaded change with its plan, which holds the diff.
+struct Prepared {
+    info: InputInfo,
+    notes: Vec<CoverageNote>,
+    tree: Option<Arc<dyn Tree>>,
+    chunks: Vec<Vec<usize>>,
+    plan: Plan,
+}
+
+async fn prepare(
+    input: SourceInput,
+    source: &dyn ReviewSource,
+    setup: &Setup,
+    request: &Request,
+) -> Result<Prepared, AppError> {
+    let tree = some_tree(source.tree().await.map_err(source_error)?);
+    let base = some_tree(source.base_tree().await.map_err(source_error)?);
+    let hidden = &setup.loaded.config.noise;
+    let noise = NoiseSettings::new(&hidden.additional_ignores, &hidden.additional_markers)
+        .map_err(|error| {
+            AppError::new(
+                format!("noise.additionalIgnores: {error}"),
+                "mend the glob in config.jsonc",
+            )
+        })?;
+    let limits = ChunkLimits {
+        max_changed_lines: setup.loaded.config.chunk.max_changed_lines,
+        max_files: setup.loaded.config.chunk.max_files,
+    };
+    let checks = setup.loaded.config.checks.enabled
+        && (request.agents.is_empty() || request.agents.iter().any(|a| a == CHECKS_AGENT));
+    let checks = if checks { Some(checks_agent()?) } else { None };
+    let diff = Arc::new(input.diff);
+    let head = tree.clone();
+    // Both walk the diff and read through trees: not work for an async thread.
+    let worked = tokio::task::spawn_blocking(move || {
+        let reasons = filter(&diff, base.as_deref(), head.as_deref(), &noise);
+        let kept: Vec<usize> = (0..diff.files.len())
+            .filter(|at| reasons[*at].is_none())
+            .collect();
+        let chunks = pack(&diff, &kept, limits);
+        let (mut filtered, mut hidden) = (BTreeMap::new(), BTreeMap::new());
+        for (at, reason) in reasons.into_iter().enumerate() {
+            let Some(reason) = reason else { continue };
+            let place = match reason {
+                FilterReason::TextAsBinary => &mut hidden,
+                _ => &mut filtered,
+            };
+            place.insert(at, reason.to_string());
+        }
+        let planned = plan(&PlanInput {
+            diff,
+            filtered,
+            hidden,
+            checks,
+            agents: Vec::new(),
+            chunks: chunks.clone(),
+            cross_cutting: None,
+        });
+        (planned, chunks)
+    });
+    let (plan, chunks) = worked
+        .await
+        .map_err(|_| AppError::plain("planning the review was aborted"))?;
+    Ok(Prepared {
+        info: input.info,
+        notes: input.notes,
+        tree,
+        chunks,
+        plan,
+    })
+}
+
+fn some_tree(tree: TreeUnderReview) -> Option<Arc<dyn Tree>> {
+    match tree {
+        TreeUnderReview::Tree(tree) => Some(tree),
+        TreeUnderReview::None => None,
+    }
+}
+
+fn checks_agent() -> Result<PlannedAgent, AppError> {
+    Ok(PlannedAgent {
+        id: AgentId::new(CHECKS_AGENT).map_err(|error| AppError::plain(error.to_string()))?,
+        engine: EngineName::new("builtin"),
+        model: None,
+        system: Arc::from(""),
+        always_run: true,
+    })
+}
+
+async fn execute(
+    prepared: Prepared,
+    setup: &Setup,
+    request: &Request,
+    started: Instant,
+    deps: RunDeps,
+) -> Review {
+    let config = &setup.loaded.config;
+    let run_limit = request.time_limit.unwrap_or(PASSES_BUDGET);
+    let mut engines = EngineSet::new();
+    engines.insert(setup.builtin_engine());
+    let mut notes = prepared.notes.clone();
+    notes.extend(setup.notes.iter().cloned());
+    let input = RunInput {
+        info: prepared.info,
+        sandbox: SandboxInfo {
+            level: "not_needed".to_owned(),
+            missing: Vec::new(),
+        },
+        plan: prepared.plan,
+        tree: prepared.tree,
+        policy: Policy {
+            include_suggestions: config.policy.include_suggestions,
+            max_findings: config
+                .policy
+                .max_findings
+                .and_then(|n| usize::try_from(n).ok()),
+        },
+        scope: None,
+        limits: Limits {
+            concurrency: usize::try_from(config.chunk.concurrency.unwrap_or(6)).unwrap_or(6),
+            pass: PASS_BUDGET.min(run_limit),
+            passes: PASSES_BUDGET.min(run_limit),
+            run: run_limit,
+        },
+        notes,
+        started,
+    };
+    run(input, &engines, deps).await
+}
+
+fn print_plan(
+    prepared: &Prepared,
+    setup: &Setup,
+    request: &Request,
+    context: &RenderContext,
+    mut product: Box<dyn Write + Send>,
+) -> Result<Finished, AppError> {
+    let diff = &prepared.plan.diff;
+    let view = render::PlanView {
+        input: prepared.info.clone(),
+        files: diff
+            .files
+            .iter()
+            .zip(&prepared.plan.filtered)
+            .map(|(file, filtered)| render::PlanFile {
+                path: file.path.clone(),
+                status: file.status,
+                added: file.added,
+                deleted: file.deleted,
+                filtered: filtered.clone(),
+            })
+            .collect(),
+        chunks: prepared
+            .chunks
+            .iter()
+            .map(|files| render::PlanChunk {
+                files: files.clone(),
+                lines: files
+                    .iter()
+                    .map(|at| u64::from(diff.files[*at].added) + u64::from(diff.files[*at].deleted))
+                    .sum(),
+            })
+            .collect(),
+        passes: prepared
+            .plan
+            .passes
+            .iter()
+            .map(|pass| render::PlanPass {
+                id: pass.id.clone(),
+                kind: pass.kind,
+                agent: pass.agent.id.clone(),
+                engine: pass.agent.engine.clone(),
+                model: pass.agent.model.clone(),
+                files: pass.files.len(),
+                tokens: 0,
+                cost: None,
+            })
+            .collect(),
+        notes: prepared
+            .notes
+            .iter()
+            .chain(&setup.notes)
+            .map(|note| note.text.clone())
+            .collect(),
+    };
+    let mut formats = request.outputs.iter().map(|output| output.format);
+    let text = match formats.next().unwrap_or(Format::Terminal) {
+        Format::Terminal => render::plan_terminal(&view, &context.terminal),
+        Format::Json => render::plan_json(&view),
+        other => return Err(plan_format(other)),
+    };
+    match product
+        .write_all(text.as_bytes())
+        .and_then(|()| product.flush())
+    {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(AppError::plain(format!("cannot write the plan: {error}")))
+        }
+        _ => Ok(Finished::Planned),
+    }
+}
+
+fn save(
+    review: &Review,
+    context: &RenderContext,
+    setup: &Setup,
+    environment: &Environment,
+) -> Result<(), String> {
+    let keep = usize::try_from(setup.loaded.config.runs_kept).unwrap_or(usize::MAX);
+    let Some(root) = &setup.root else {
+        return Ok(());
+    };
+    let failed =
+        |error: &dyn std::fmt::Display| format!("this run was not kept for `ecr explain`: {error}");
+    let Some(store) = RunStore::of(root, setup.folder.as_deref(), environment, keep) else {
+        return Err(failed(&"there is no folder to keep it in"));
+    };
+    let run = SavedRun::new(jiff::Timestamp::now(), render::output(review, context));
+    let text = encode(&run).map_err(|error| failed(&error))?;
+    store.save(&text).map(drop).map_err(|error| failed(&error))
+}
+
+async fn deliver(
+    review: &Review,
+    outputs: &[OutputSpec],
+    context: &RenderContext,
+    product: Box<dyn Write + Send>,
+    environment: &Environment,
+) -> Result<(), AppError> {
+    let mut product = Some(product);
+    let mut reporters: Vec<Box<dyn Reporter>> = Vec::new();
+    for output in outputs {
+        if let Some(path) = &output.path {
+            let path = environment.cwd().join(path);
+            reporters.push(Box::new(FileReporter::new(
+                output.format,
+                context.clone(),
+                path,
+            )));
+        } else if let Some(product) = product.take() {
+            reporters.push(Box::new(TerminalReporter::new(
+                output.format,
+                context.clone(),
+                product,
+            )));
+        }
+    }
+    // With nothing for stdout asked for, a person still gets the report.
+    if let Some(product) = product.take() {
+        reporters.push(Box::new(TerminalReporter::new(
+            Format::Terminal,
+            context.clone(),
+            product,
+        )));
+    }
+    let mut failed = Vec::new();
+    for reporter in reporters {
+        if let Err(error) = reporter.report(review).await {
+            failed.push(error.to_string());
+        }
+    }
+    if failed.is_empty() {
+        return Ok(());
+    }
+    Err(AppError::new(
+        failed.join("; "),
+        "check that the folder exists and can be written to",
+    ))
+}
+
+fn plan_format(format: Format) -> AppError {
+    AppError::new(
+        format!("--plan cannot be written as {format}"),
+        "use --format terminal or --format json",
+    )
+}
+
+/// Checks the outputs before anything runs: one report at most can go to stdout, every file can be
+/// written as far as one can tell, no file is written twice.
+pub fn check_outputs(
+    outputs: &[OutputSpec],
+    plan_only: bool,
+    environment: &Environment,
+) -> Result<(), AppError> {
+    let to_stdout = outputs
+        .iter()
+        .filter(|output| output.path.is_none())
+        .count();
+    if to_stdout > 1 {
+        return Err(AppError::new(
+            "several formats would go to standard output",
+            "give all but one a file: --format json --format sarif=ecr.sarif",
+        ));
+    }
+    for output in outputs.iter().filter(|_| plan_only) {
+        if !matches!(output.format, Format::Terminal | Format::Json) {
+            return Err(plan_format(output.format));
+        }
+        if output.path.is_some() {
+            return Err(AppError::new(
+                "--plan is printed, not written to a file",
+                "redirect it: ecr review --plan --format json > plan.json",
+            ));
+        }
+    }
+    let mut files = BTreeSet::new();
+    for path in outputs.iter().filter_map(|output| output.path.as_ref()) {
+        let shown = render::printable_line(&path.to_string_lossy());
+        let path = environment.cwd().join(path);
+        let folder = path.parent().unwrap_or(&path);
+        if path.is_dir() {
+            return Err(AppError::new(
+                format!("--format: {shown} is a folder"),
+                "name a file",
+            ));
+        }
+        if !folder.is_dir() {
+            return Err(AppError::new(
+                format!("--format: the folder of {shown} does not exist"),
+                "make the folder first, or name another file",
+            ));
+        }
+        if !files.insert(path) {
+            return Err(AppError::new(
+                format!("--format: two reports would be written to {shown}"),
+                "give each report a file of its own",
+            ));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outputs_are_parsed_and_only_one_goes_to_stdout() {
+        let parse = |text: &str| text.parse::<OutputSpec>();
+        assert_eq!(
+            parse("sarif=a=b.sarif").unwrap().path,
+            Some(PathBuf::from("a=b.sarif"))
+        );
+        assert!(parse("sarif=").is_err() && parse("html").is_err());
+        let dir = tempfile::tempdir().unwrap();
+        let environment = Environment::new(dir.path().to_owned(), []);
+        let check = |texts: &[&str], plan_only| {
+            let outputs: Vec<_> = texts.iter().map(|text| parse(text).unwrap()).collect();
+            check_outputs(&outputs, plan_only, &environment)
+        };
+        assert!(check(&["json", "sarif=x"], false).is_ok());
+        assert!(check(&["json"], true).is_ok());
+        for (texts, plan_only) in [
+            (&["json", "sarif"][..], false),
+            (&["json=x", "sarif=x"], false),
+            (&["json=no/such/folder"], false),
+            (&["json=."], false),
+            (&["sarif"], true),
+            (&["json=x"], true),
+        ] {
+            assert!(check(texts, plan_only).is_err(), "{texts:?}");
+        }
+    }
+}

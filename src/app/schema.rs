@@ -1,0 +1,24 @@
+//! `ecr schema`: the published JSON Schemas.
+
+use crate::{config, state};
+
+/// Which schema to print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Schema {
+    /// `config.jsonc`.
+    Config,
+    /// `routing.jsonc`.
+    Routing,
+    /// The JSON output.
+    Output,
+}
+
+/// The schema as pretty-printed JSON with a final newline.
+pub fn run(which: Schema) -> String {
+    let value = match which {
+        Schema::Config => config::schema::config(),
+        Schema::Routing => config::schema::routing(),
+        Schema::Output => state::output::schema(),
+    };
+    format!("{value:#}\n")
+}

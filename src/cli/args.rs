@@ -1,0 +1,302 @@
+//! The arguments, as clap types.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Review code before others have to: safe, quiet, right, fast, honest about what it did not do.
+#[derive(Debug, Parser)]
+#[command(
+    name = "ecr",
+    version,
+    about,
+    disable_help_subcommand = true,
+    subcommand_required = true,
+    override_usage = "ecr [COMMAND] [OPTIONS]",
+    max_term_width = 100,
+    after_help = "With no command, or with options only, `ecr` means `ecr review`.\n\
+                  Exit codes: 0 fine, 1 request changes, 2 usage or set-up error, 3 could not review,\n\
+                  4 partly reviewed, 70 bug, 130/143 interrupted."
+)]
+pub(super) struct Cli {
+    #[command(subcommand)]
+    pub(super) command: Command,
+
+    #[command(flatten)]
+    pub(super) global: Global,
+}
+
+/// Options that every command takes.
+#[derive(Debug, Clone, Args)]
+pub(super) struct Global {
+    /// When to use colour
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_possible_values = false
+    )]
+    pub(super) color: ColorWhen,
+
+    /// Say less on stderr: errors only
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub(super) quiet: bool,
+
+    /// Say more: filtered files with their reasons, dropped findings, passes (also `ECR_VERBOSE=1`)
+    #[arg(short, long, global = true)]
+    pub(super) verbose: bool,
+}
+
+/// When to use colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum ColorWhen {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Review local changes, staged changes, a range of commits or a patch
+    Review(ReviewArgs),
+    /// Run the whole pipeline on a small sample repository made on the spot
+    Demo(DemoArgs),
+    /// Say why a finding was reported, merged, dropped or suppressed
+    Explain(ExplainArgs),
+    /// Check that the citations in llp/, in code and in the review set-up still resolve
+    RefCheck(RefCheckArgs),
+    /// Print a JSON Schema
+    Schema(SchemaArgs),
+    /// Print a shell completion script
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page (roff)
+    Man,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ReviewArgs {
+    /// Review what is staged (`git add`) against HEAD
+    #[arg(long, conflicts_with_all = ["base", "head", "diff"])]
+    pub(super) staged: bool,
+
+    /// Compare against this commit, branch or tag instead of the default branch
+    #[arg(long, value_name = "REF", conflicts_with = "diff")]
+    pub(super) base: Option<String>,
+
+    /// Review this commit, branch or tag instead of the working tree
+    #[arg(long, value_name = "REF", requires = "base", conflicts_with = "diff")]
+    pub(super) head: Option<String>,
+
+    /// Review a patch file, or standard input with `-`; there is no tree to read from
+    #[arg(long, value_name = "FILE|-")]
+    pub(super) diff: Option<PathBuf>,
+
+    /// Only these reviewers, comma separated
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub(super) agents: Vec<String>,
+
+    /// Read the set-up from this folder (also `ECR_CONFIG_DIR`)
+    #[arg(long, value_name = "DIR")]
+    pub(super) config_dir: Option<PathBuf>,
+
+    /// Show what would be reviewed, by whom and at what cost; reviews nothing
+    #[arg(long)]
+    pub(super) plan: bool,
+
+    /// Stop after this long and report what is known (`90s`, `10m`, `1h`)
+    #[arg(long, value_name = "DUR", value_parser = parse_duration)]
+    pub(super) time_limit: Option<Duration>,
+
+    /// Output format, or FORMAT=FILE to write a file; repeatable: terminal, json, markdown, sarif,
+    /// rdjson, gitlab, github, agent
+    #[arg(long, value_name = "FORMAT[=FILE]")]
+    pub(super) format: Vec<String>,
+
+    /// The same as `--format json`
+    #[arg(long, conflicts_with = "format")]
+    pub(super) json: bool,
+
+    /// What makes the exit code non-zero: `incomplete` is everything; `request_changes` lets
+    /// incomplete reviews pass; `never` lets findings pass too
+    #[arg(long, value_name = "WHEN", default_value = "incomplete")]
+    pub(super) fail_on: FailOnArg,
+
+    /// The same as `--fail-on never`
+    #[arg(long, conflicts_with = "fail_on")]
+    pub(super) no_fail: bool,
+
+    /// No progress on stderr
+    #[arg(long)]
+    pub(super) no_progress: bool,
+}
+
+/// What makes the exit code non-zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub(super) enum FailOnArg {
+    RequestChanges,
+    Incomplete,
+    Never,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct DemoArgs {
+    /// Make the sample repository here and keep it, instead of in a temporary folder
+    #[arg(long, value_name = "DIR")]
+    pub(super) keep: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ExplainArgs {
+    /// The finding's id, or the beginning of it
+    pub(super) id: String,
+
+    /// A saved run (JSON) instead of the last one
+    #[arg(long, value_name = "FILE")]
+    pub(super) run: Option<PathBuf>,
+
+    /// The set-up folder that keeps the runs (also `ECR_CONFIG_DIR`)
+    #[arg(long, value_name = "DIR", conflicts_with = "run")]
+    pub(super) config_dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct RefCheckArgs {
+    /// Check this folder instead of the current repository
+    #[arg(long, value_name = "DIR")]
+    pub(super) root: Option<PathBuf>,
+
+    /// Print `{ok, problems}` as JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct SchemaArgs {
+    /// Which schema
+    pub(super) which: SchemaName,
+}
+
+/// The published schemas.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum SchemaName {
+    /// `.expo-code-review/config.jsonc`
+    Config,
+    /// `.expo-code-review/routing.jsonc`
+    Routing,
+    /// What `--format json` prints
+    Output,
+}
+
+/// `90s`, `10m`, `1h`, or a number of seconds.
+fn parse_duration(text: &str) -> Result<Duration, String> {
+    let bad = || format!("`{text}` is not a duration; write for example 90s, 10m or 1h");
+    let (digits, unit) = match text.find(|c: char| !c.is_ascii_digit()) {
+        Some(at) => text.split_at(at),
+        None => (text, "s"),
+    };
+    let number: u64 = digits.parse().map_err(|_| bad())?;
+    let factor = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        _ => return Err(bad()),
+    };
+    match number.checked_mul(factor) {
+        Some(seconds @ 1..=86_400) => Ok(Duration::from_secs(seconds)),
+        _ => Err(format!("`{text}` is out of range: from 1s to 24h")),
+    }
+}
+
+/// Puts `review` in front when the first argument is an option other than help and version, or
+/// when there is none.
+pub(super) fn with_default_command(
+    args: impl IntoIterator<Item = std::ffi::OsString>,
+) -> Vec<std::ffi::OsString> {
+    let mut args: Vec<_> = args.into_iter().collect();
+    let implied = match args.get(1).map(|arg| arg.to_string_lossy()) {
+        None => true,
+        Some(first) => {
+            first.starts_with('-')
+                && !matches!(first.as_ref(), "-h" | "--help" | "-V" | "--version")
+        }
+    };
+    if implied {
+        let at = args.len().min(1);
+        args.insert(at, "review".into());
+    }
+    args
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    fn parse(args: &[&str]) -> Result<Cli, clap::Error> {
+        let args = std::iter::once("ecr")
+            .chain(args.iter().copied())
+            .map(Into::into);
+        Cli::try_parse_from(with_default_command(args))
+    }
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn review_is_the_default_command() {
+        for args in [&[][..], &["--staged"], &["-v"], &["--base", "main"]] {
+            assert!(
+                matches!(parse(args).unwrap().command, Command::Review(_)),
+                "{args:?}"
+            );
+        }
+        assert_eq!(
+            parse(&["--version"]).unwrap_err().kind(),
+            clap::error::ErrorKind::DisplayVersion
+        );
+        assert_eq!(
+            parse(&["rewiev"]).unwrap_err().kind(),
+            clap::error::ErrorKind::InvalidSubcommand
+        );
+    }
+
+    #[test]
+    fn selectors_exclude_each_other() {
+        for args in [
+            &["--staged", "--base", "x"][..],
+            &["--staged", "--diff", "-"],
+            &["--base", "x", "--diff", "-"],
+            &["--head", "x"],
+            &["--json", "--format", "sarif"],
+            &["--no-fail", "--fail-on", "never"],
+        ] {
+            assert!(parse(args).is_err(), "{args:?}");
+        }
+    }
+
+    #[test]
+    fn durations() {
+        assert_eq!(parse_duration("90"), Ok(Duration::from_secs(90)));
+        assert_eq!(parse_duration("2m"), Ok(Duration::from_secs(120)));
+        for bad in [
+            "",
+            "0",
+            "m",
+            "-1s",
+            "1d",
+            "25h",
+            "99999999999999999999s",
+            "1.5h",
+        ] {
+            assert!(parse_duration(bad).is_err(), "{bad}");
+        }
+    }
+}

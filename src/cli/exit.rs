@@ -1,0 +1,55 @@
+//! Exit codes: a contract with scripts and hooks (README, "Exit codes").
+//!
+//! @ref LLP 0006#exit-codes — the table
+
+use crate::app::review::{FailOn, Interrupt};
+use crate::model::{Decision, Review};
+
+/// Reviewed completely without `request_changes`, or nothing to review.
+pub const EXIT_OK: u8 = 0;
+/// Decision `request_changes`; for `ref-check`: problems found.
+pub const EXIT_REQUEST_CHANGES: u8 = 1;
+/// Usage, configuration or environment error; nothing was reviewed.
+pub const EXIT_USAGE: u8 = 2;
+/// A review was tried and no pass completed.
+pub const EXIT_NOT_REVIEWED: u8 = 3;
+/// Partly reviewed and no `request_changes`.
+pub const EXIT_PARTIAL: u8 = 4;
+/// A bug in ecr: a panic, caught and reported.
+pub const EXIT_BUG: u8 = 70;
+/// Interrupted by SIGINT.
+pub const EXIT_INTERRUPTED: u8 = 130;
+/// Interrupted by SIGTERM.
+pub const EXIT_TERMINATED: u8 = 143;
+
+/// The exit code of a run that a signal ended.
+pub(super) fn of_interrupt(interrupt: Interrupt) -> u8 {
+    match interrupt {
+        Interrupt::Int => EXIT_INTERRUPTED,
+        Interrupt::Term => EXIT_TERMINATED,
+    }
+}
+
+/// The exit code of a finished review. An interrupt outranks everything that `--fail-on` can hide.
+pub(super) fn of_review(review: &Review, interrupt: Option<Interrupt>, fail_on: FailOn) -> u8 {
+    if let Some(interrupt) = interrupt {
+        return of_interrupt(interrupt);
+    }
+    let code = match review.decision {
+        Decision::RequestChanges => EXIT_REQUEST_CHANGES,
+        Decision::CouldNotComplete => EXIT_NOT_REVIEWED,
+        Decision::Skipped => EXIT_OK,
+        Decision::Approve | Decision::ApproveWithComments | Decision::ChecksOnly => {
+            if review.complete {
+                EXIT_OK
+            } else {
+                EXIT_PARTIAL
+            }
+        }
+    };
+    match (fail_on, code) {
+        (FailOn::Never, EXIT_REQUEST_CHANGES | EXIT_NOT_REVIEWED | EXIT_PARTIAL)
+        | (FailOn::RequestChanges, EXIT_NOT_REVIEWED | EXIT_PARTIAL) => EXIT_OK,
+        (_, code) => code,
+    }
+}

@@ -1,0 +1,301 @@
+//! From arguments to an exit code.
+
+use std::ffi::OsString;
+use std::io::{self, Read as _};
+use std::path::Path;
+use std::sync::Arc;
+
+use clap::{CommandFactory as _, Parser as _, ValueEnum as _};
+
+use super::args::{
+    Cli, ColorWhen, Command, DemoArgs, ExplainArgs, FailOnArg, Global, RefCheckArgs, ReviewArgs,
+    SchemaName, with_default_command,
+};
+use super::exit::{self, EXIT_BUG, EXIT_OK, EXIT_REQUEST_CHANGES, EXIT_USAGE};
+use super::stream::{self, Streams};
+use crate::app::review::{self, Display, FailOn, Finished, Input, LocalInput, OutputSpec, Request};
+use crate::app::schema::{self, Schema};
+use crate::app::{AppError, Environment, demo, explain, ref_check};
+use crate::config::env::{ECR_VERBOSE, is_on};
+
+/// Runs ecr with `args` (the program's name first) and gives the exit code.
+pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
+    let args = with_default_command(args);
+    std::panic::set_hook(Box::new(|info| {
+        // The place is ours; the message may quote what is being reviewed, so it stays out.
+        let place = info
+            .location()
+            .map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
+        stream::talk(&format!(
+            "ecr: internal error{place}; please report it with the command you ran"
+        ));
+    }));
+    std::panic::catch_unwind(|| run(&args)).unwrap_or(EXIT_BUG)
+}
+
+fn run(args: &[OsString]) -> u8 {
+    let mut cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error, args),
+    };
+    let env = |name: &str| std::env::var(name).ok();
+    cli.global.verbose |= !cli.global.quiet && is_on(env(ECR_VERBOSE.name).as_deref());
+    let streams = Streams::detect(cli.global.color, &env);
+    start_logging(streams.stderr_colour, env("ECR_LOG").as_deref());
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            stream::error(streams, &format!("cannot start: {error}"), None);
+            return EXIT_USAGE;
+        }
+    };
+    let outcome = match std::env::current_dir() {
+        Ok(cwd) => {
+            let environment = Environment::new(cwd, std::env::vars_os());
+            runtime.block_on(dispatch(cli, streams, &environment))
+        }
+        Err(error) => Err(AppError::new(
+            format!("the current folder cannot be read: {error}"),
+            "change into a folder that exists",
+        )),
+    };
+    // A blocking read that is still under way must not hold up the exit.
+    runtime.shutdown_background();
+    outcome.unwrap_or_else(|error| {
+        stream::error(streams, &error.message, error.hint.as_deref());
+        error.interrupt.map_or(EXIT_USAGE, exit::of_interrupt)
+    })
+}
+
+fn usage(error: &clap::Error, args: &[OsString]) -> u8 {
+    let streams = Streams::detect(color_of(args), &|name| std::env::var(name).ok());
+    let text = error.render();
+    let text = |colour: bool| {
+        if colour {
+            text.ansi().to_string()
+        } else {
+            text.to_string()
+        }
+    };
+    // clap decides the stream: help and version are the product, everything else is talk.
+    if error.use_stderr() {
+        stream::talk(text(streams.stderr_colour).trim_end());
+        return EXIT_USAGE;
+    }
+    write_product(&text(streams.stdout_colour)).map_or(EXIT_USAGE, |()| EXIT_OK)
+}
+
+/// `--color` of arguments that could not be parsed as a whole.
+fn color_of(args: &[OsString]) -> ColorWhen {
+    let words: Vec<_> = args.iter().filter_map(|arg| arg.to_str()).collect();
+    let value = words.iter().enumerate().find_map(|(at, word)| {
+        word.strip_prefix("--color=")
+            .or_else(|| (*word == "--color").then(|| words.get(at + 1).copied())?)
+    });
+    value.map_or(ColorWhen::Auto, |value| {
+        ColorWhen::from_str(value, false).unwrap_or(ColorWhen::Auto)
+    })
+}
+
+fn write_product(text: &str) -> Result<(), AppError> {
+    stream::product(text)
+        .map_err(|error| AppError::plain(format!("cannot write to standard output: {error}")))
+}
+
+/// `ECR_LOG` (a tracing filter such as `debug`) turns on a log on stderr, for bug reports.
+fn start_logging(colour: bool, filter: Option<&str>) {
+    let Some(filter) = filter.filter(|filter| !filter.is_empty()) else {
+        return;
+    };
+    let filter = tracing_subscriber::EnvFilter::new(filter);
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(colour)
+        .try_init();
+}
+
+async fn dispatch(cli: Cli, streams: Streams, environment: &Environment) -> Result<u8, AppError> {
+    let Cli { command, global } = cli;
+    match command {
+        Command::Review(args) => run_review(args, &global, streams, environment).await,
+        Command::Demo(args) => run_demo(args, &global, streams, environment).await,
+        Command::Explain(ExplainArgs {
+            id,
+            run,
+            config_dir,
+        }) => {
+            let display = display(&global, streams, true);
+            let place = explain::Place { run, config_dir };
+            write_product(&explain::run(&id, &place, &display, environment).await?)?;
+            Ok(EXIT_OK)
+        }
+        Command::RefCheck(args) => run_ref_check(args, &global, environment).await,
+        Command::Schema(args) => {
+            write_product(&schema::run(match args.which {
+                SchemaName::Config => Schema::Config,
+                SchemaName::Routing => Schema::Routing,
+                SchemaName::Output => Schema::Output,
+            }))?;
+            Ok(EXIT_OK)
+        }
+        Command::Completions { shell } => {
+            // Into memory first: clap_complete panics on a closed pipe.
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "ecr", &mut script);
+            write_product(&String::from_utf8_lossy(&script))?;
+            Ok(EXIT_OK)
+        }
+        Command::Man => {
+            let mut page = Vec::new();
+            clap_mangen::Man::new(Cli::command())
+                .render(&mut page)
+                .map_err(|error| AppError::plain(format!("cannot write the manual: {error}")))?;
+            write_product(&String::from_utf8_lossy(&page))?;
+            Ok(EXIT_OK)
+        }
+    }
+}
+
+fn display(global: &Global, streams: Streams, no_progress: bool) -> Display {
+    Display {
+        width: streams.width,
+        colour: streams.stdout_colour,
+        hyperlinks: streams.hyperlinks,
+        quiet: global.quiet,
+        verbose: global.verbose,
+        live_progress: streams.live_progress,
+        no_progress,
+    }
+}
+
+fn product_and_talk() -> review::Streams {
+    review::Streams {
+        product: Box::new(io::stdout()),
+        talk: Box::new(io::stderr()),
+    }
+}
+
+async fn run_review(
+    args: ReviewArgs,
+    global: &Global,
+    streams: Streams,
+    environment: &Environment,
+) -> Result<u8, AppError> {
+    let outputs = if args.json {
+        vec!["json".to_owned()]
+    } else {
+        args.format
+    };
+    let outputs: Vec<OutputSpec> = outputs
+        .iter()
+        .map(|text| text.parse())
+        .collect::<Result<_, _>>()?;
+    review::check_outputs(&outputs, args.plan, environment)?;
+    let input = match (args.diff, args.staged, args.base) {
+        (Some(path), _, _) if path == Path::new("-") => Input::PatchBytes(read_stdin()?),
+        (Some(path), _, _) => Input::PatchFile(path),
+        (None, true, _) => Input::Local(LocalInput::Staged),
+        (None, false, Some(base)) => Input::Local(LocalInput::Range {
+            base,
+            head: args.head,
+        }),
+        (None, false, None) => Input::Local(LocalInput::WorkTree),
+    };
+    let fail_on = match args.fail_on {
+        _ if args.no_fail => FailOn::Never,
+        FailOnArg::RequestChanges => FailOn::RequestChanges,
+        FailOnArg::Incomplete => FailOn::Incomplete,
+        FailOnArg::Never => FailOn::Never,
+    };
+    let request = Request {
+        input,
+        agents: args.agents,
+        config_dir: args.config_dir,
+        time_limit: args.time_limit,
+        plan_only: args.plan,
+        outputs,
+        display: display(global, streams, args.no_progress),
+        save: true,
+    };
+    match review::review(request, environment, product_and_talk()).await? {
+        Finished::Planned => Ok(EXIT_OK),
+        Finished::Reviewed { review, interrupt } => {
+            Ok(exit::of_review(&review, interrupt, fail_on))
+        }
+    }
+}
+
+fn read_stdin() -> Result<Arc<[u8]>, AppError> {
+    let mut patch = Vec::new();
+    io::stdin()
+        .lock()
+        .read_to_end(&mut patch)
+        .map_err(|error| {
+            AppError::plain(format!(
+                "cannot read the patch from standard input: {error}"
+            ))
+        })?;
+    Ok(patch.into())
+}
+
+async fn run_demo(
+    args: DemoArgs,
+    global: &Global,
+    streams: Streams,
+    environment: &Environment,
+) -> Result<u8, AppError> {
+    let sample = demo::prepare(args.keep.as_deref(), environment)?;
+    if !global.quiet {
+        let place = args
+            .keep
+            .as_ref()
+            .map_or_else(String::new, |_| format!(" in {}", sample.root().display()));
+        stream::talk(&format!(
+            "A sample repository with an uncommitted change{place}; what follows is `ecr review` in it."
+        ));
+    }
+    let request = Request {
+        input: Input::Local(LocalInput::WorkTree),
+        agents: Vec::new(),
+        config_dir: None,
+        time_limit: None,
+        plan_only: false,
+        outputs: Vec::new(),
+        display: display(global, streams, false),
+        save: args.keep.is_some(),
+    };
+    let environment = environment.at(sample.root().to_path_buf());
+    match review::review(request, &environment, product_and_talk()).await? {
+        Finished::Reviewed {
+            interrupt: Some(interrupt),
+            ..
+        } => Ok(exit::of_interrupt(interrupt)),
+        // The sample is meant to have findings: showing them is success.
+        Finished::Planned | Finished::Reviewed { .. } => Ok(EXIT_OK),
+    }
+}
+
+async fn run_ref_check(
+    args: RefCheckArgs,
+    global: &Global,
+    environment: &Environment,
+) -> Result<u8, AppError> {
+    let format = if args.json {
+        ref_check::Format::Json
+    } else {
+        ref_check::Format::Text
+    };
+    let outcome = ref_check::run_on_disk(args.root.as_deref(), format, environment).await?;
+    if args.json || !outcome.report.is_ok() || !global.quiet {
+        write_product(&outcome.text)?;
+    }
+    Ok(if outcome.report.is_ok() {
+        EXIT_OK
+    } else {
+        EXIT_REQUEST_CHANGES
+    })
+}
