@@ -18,6 +18,7 @@ mod conformance;
 mod diff;
 mod docs;
 mod git;
+mod jail;
 mod model_door;
 mod pipeline;
 mod refs;
