@@ -14,6 +14,7 @@ mod name;
 mod patch;
 mod receipt;
 mod section;
+mod text;
 mod types;
 
 pub use error::DiffError;
@@ -22,4 +23,5 @@ pub use hunk::HunkLines;
 pub use index::LineIndex;
 pub use listing::{Parts, split_combined};
 pub use patch::parse_patch;
+pub use text::hidden_text;
 pub use types::{Diff, DiffLine, FileDiff, FileMode, Hunk, LineKind};

@@ -20,6 +20,7 @@ use aho_corasick::AhoCorasick;
 
 use super::attributes::{Attributes, PathAttributes};
 use super::glob::{Glob, GlobError};
+use super::text::reads_as_text;
 use super::types::{Diff, FileDiff, FileMode, LineKind};
 use crate::model::{ChangeStatus, RepoPath, Side};
 use crate::tree::Tree;
@@ -427,28 +428,6 @@ fn is_minified_shape(content: &[u8]) -> bool {
     }
     let white = content.iter().filter(|b| b.is_ascii_whitespace()).count();
     white * 100 < content.len() * 8
-}
-
-/// True for what a person or an interpreter would read as text although git may not: hardly any
-/// control characters besides white space and NUL, or UTF-16 with its mark.
-fn reads_as_text(content: &[u8]) -> bool {
-    const PROBED: usize = 64 * 1024;
-    let probe = &content[..content.len().min(PROBED)];
-    if probe.starts_with(b"\xff\xfe") || probe.starts_with(b"\xfe\xff") {
-        return probe.len() > 2 && memchr::memchr_iter(0, probe).count() * 3 > probe.len();
-    }
-    let odd = |b: &&u8| matches!(**b, 1..=8 | 11 | 14..=31 | 127);
-    let (nul, control) = (
-        memchr::memchr_iter(0, probe).count(),
-        probe.iter().filter(odd).count(),
-    );
-    let text = String::from_utf8_lossy(probe);
-    let broken = text
-        .chars()
-        .filter(|c| *c == char::REPLACEMENT_CHARACTER)
-        .count();
-    // A few NULs hide a script; real binary formats have many, and bytes of every value.
-    !probe.is_empty() && nul * 50 <= probe.len() && (control + broken) * 100 <= probe.len()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::checks::{self, FileFacts, LARGE_BINARY};
 use super::{CheckSettings, CheckedFile, Hit, structural};
-use crate::diff::{Diff, FileDiff, FileMode};
+use crate::diff::{Diff, FileDiff, FileMode, hidden_text};
 use crate::model::{ChangeStatus, RepoPath};
 use crate::tree::{Tree, TreeError};
 
@@ -41,10 +41,19 @@ pub(super) fn examine(
         settings,
     };
     let whole = tree.and_then(|tree| whole_content(tree, file, settings, &mut examined.gaps));
+    let hidden = whole
+        .as_deref()
+        .filter(|_| file.binary)
+        .and_then(hidden_text);
     let added = if file.binary {
-        hidden_text(whole.as_deref())
+        numbered(hidden.as_deref().unwrap_or_default())
     } else {
         added_lines(diff, file)
+    };
+    let stripped = without_nuls(&added);
+    let added = match &stripped {
+        Some(lines) => lines.iter().map(|(n, line)| (*n, &line[..])).collect(),
+        None => added,
     };
     let size = match (&whole, file.binary) {
         (Some(content), true) => Some(content.len() as u64),
@@ -61,7 +70,8 @@ pub(super) fn examine(
     checks::check_file(&facts, &mut |hit| kept.take(hit));
     // A symbolic link has a target, not a text.
     if !added.is_empty() && file.new_mode != FileMode::SYMLINK {
-        check_text(file, added, whole.as_deref(), &mut kept, &mut examined.gaps);
+        let content = hidden.as_deref().or(whole.as_deref());
+        check_text(file, added, content, &mut kept, &mut examined.gaps);
     }
     for (rule, lines) in &kept.lines {
         if lines.len() > MAX_HITS {
@@ -161,16 +171,22 @@ fn added_lines<'d>(diff: &'d Diff, file: &FileDiff) -> Vec<(u32, &'d [u8])> {
     added
 }
 
-/// The lines of a file that git shows no text for but that is text all the same: an attribute or one NUL must not hide it.
-fn hidden_text(content: Option<&[u8]>) -> Vec<(u32, &[u8])> {
-    let Some(content) = content else {
-        return Vec::new();
-    };
-    let nul = memchr::memchr_iter(0, content).count();
-    if content.is_empty() || nul * 200 > content.len() || std::str::from_utf8(content).is_err() {
+/// The lines without their NULs, where there are any: shells pass over them, and so must the rules.
+fn without_nuls(lines: &[(u32, &[u8])]) -> Option<Vec<(u32, Vec<u8>)>> {
+    let has_nul = |(_, line): &(u32, &[u8])| memchr::memchr(0, line).is_some();
+    let strip = |line: &[u8]| line.iter().copied().filter(|b| *b != 0).collect();
+    lines
+        .iter()
+        .any(has_nul)
+        .then(|| lines.iter().map(|(n, line)| (*n, strip(line))).collect())
+}
+
+/// The lines of the text in a file that git shows as binary.
+fn numbered(text: &[u8]) -> Vec<(u32, &[u8])> {
+    if text.is_empty() {
         return Vec::new();
     }
-    let body = content.strip_suffix(b"\n").unwrap_or(content);
+    let body = text.strip_suffix(b"\n").unwrap_or(text);
     (1..).zip(body.split(|b| *b == b'\n')).collect()
 }
 

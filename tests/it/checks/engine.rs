@@ -171,6 +171,41 @@ fn text_that_attributes_or_a_nul_hide_is_read_from_the_tree() {
 }
 
 #[test]
+fn no_encoding_and_no_nul_hides_text_from_the_rules() {
+    let wide = |unit: fn(u8) -> Vec<u8>| BAD.bytes().flat_map(unit).collect::<Vec<u8>>();
+    let hidden = [
+        ("nul.sh", b"x\ncu\0rl -k https://dl.shop.io/x\n".to_vec()),
+        ("u16.sh", [vec![0xff, 0xfe], wide(|b| vec![b, 0])].concat()),
+        ("u16-bare.sh", wide(|b| vec![0, b])),
+        (
+            "u32.sh",
+            [vec![0xff, 0xfe, 0, 0], wide(|b| vec![b, 0, 0, 0])].concat(),
+        ),
+    ];
+    for (name, content) in hidden {
+        let mut tree = MemoryTree::new();
+        tree.insert(path(name), content.clone());
+        let binary = DiffBuilder::default()
+            .binary(name, ChangeStatus::Added)
+            .build();
+        let (findings, _) = run(&binary, Some(Arc::new(tree)), CheckSettings::default());
+        assert_eq!(
+            summary(&findings),
+            ["tls-verification-off:2"],
+            "{name} as binary"
+        );
+        // An attribute can make git show it as text all the same.
+        let shown = DiffBuilder::default().added(name, content).build();
+        let (findings, _) = run(&shown, None, CheckSettings::default());
+        assert_eq!(
+            summary(&findings),
+            ["tls-verification-off:2"],
+            "{name} as text"
+        );
+    }
+}
+
+#[test]
 fn settings_switch_off_and_change_severity() {
     let diff = DiffBuilder::default().added("a.sh", BAD).build();
     let mut settings = CheckSettings::default();
