@@ -212,6 +212,7 @@ pub async fn review(
     let setup = load_setup(&request, environment, local.as_ref(), &cancel)
         .await
         .map_err(interrupted)?;
+    let reviewers = models::reviewers(&setup.loaded, &request.agents)?;
     if !display.quiet {
         for warning in &setup.warnings {
             let _ = writeln!(talk, "{warning}");
@@ -235,7 +236,7 @@ pub async fn review(
         Loaded::Nothing(review) => *review,
         Loaded::Change(input) => {
             progress.event(ProgressEvent::Note(selection_line(&input)));
-            let prepared = prepare(*input, source.as_ref(), &setup, &request)
+            let prepared = prepare(*input, source.as_ref(), &setup, &request, reviewers)
                 .await
                 .map_err(interrupted)?;
             if request.plan_only {
@@ -396,6 +397,7 @@ async fn prepare(
     source: &dyn ReviewSource,
     setup: &Setup,
     request: &Request,
+    reviewers: Vec<PlannedAgent>,
 ) -> Result<Prepared, AppError> {
     let tree = some_tree(source.tree().await.map_err(source_error)?);
     let base = some_tree(source.base_tree().await.map_err(source_error)?);
@@ -414,7 +416,6 @@ async fn prepare(
     let checks = setup.loaded.config.checks.enabled
         && (request.agents.is_empty() || request.agents.iter().any(|a| a == CHECKS_AGENT));
     let checks = if checks { Some(checks_agent()?) } else { None };
-    let reviewers = models::reviewers(&setup.loaded, &request.agents)?;
     let agents = reviewers.clone();
     let never_sent = models::never_sent(&setup.loaded)?;
     let diff = Arc::new(input.diff);

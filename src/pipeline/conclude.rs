@@ -65,7 +65,7 @@ pub(super) fn conclude(ending: Ending<'_>, source: &Grounder) -> Review {
         .any(|note| note.kind == NoteKind::ChecksOnly);
     if plan.agents.is_empty() && !said {
         let text = if plan.checks.is_some() {
-            "No model is configured: only the built-in checks ran."
+            "No model is configured: only the built-in checks ran. To add one, name it with --model, REVIEWER_MODEL or `model` in config.jsonc."
         } else {
             "No model is configured and the built-in checks are switched off: nothing was reviewed."
         };

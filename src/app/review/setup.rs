@@ -249,14 +249,15 @@ fn known_agents(asked: &[String], loaded: &LoadedConfig) -> Result<(), AppError>
             format!("the reviewers are: {}", known.join(", ")),
         ));
     }
-    if !asked.is_empty() && !asked.iter().any(|id| id == super::CHECKS_AGENT) {
+    let checks_asked = asked.is_empty() || asked.iter().any(|id| id == super::CHECKS_AGENT);
+    if !checks_asked && loaded.models().is_empty() {
         return Err(AppError::new(
             format!(
-                "--agents {}: this version of ecr cannot call a model yet, so nobody would review",
+                "--agents {}: no model is configured, so nobody would review",
                 asked.join(",")
             ),
             format!(
-                "leave --agents out, or name `{}`, the built-in checks",
+                "set a model (--model, REVIEWER_MODEL or `model`), or name `{}`, the built-in checks",
                 super::CHECKS_AGENT
             ),
         ));
