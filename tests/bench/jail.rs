@@ -41,12 +41,8 @@ fn plan(folders: &RunFolders, net: Option<Arc<PrivateNet>>) -> SandboxPlan {
 
 fn report(name: &str, mut times: Vec<Duration>) {
     times.sort_unstable();
-    let at = |part: f64| times[((times.len() - 1) as f64 * part) as usize];
-    println!(
-        "{name:<34} median {:>8.2?}  p99 {:>8.2?}",
-        at(0.5),
-        at(0.99)
-    );
+    let at = |percent: usize| times[(times.len() - 1) * percent / 100];
+    println!("{name:<34} median {:>8.2?}  p99 {:>8.2?}", at(50), at(99));
 }
 
 fn bare() -> Duration {

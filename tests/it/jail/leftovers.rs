@@ -63,7 +63,7 @@ async fn a_child_that_ends_leaves_no_process() {
     spec.env.push(("L".into(), lives.path().into()));
     spec.env.push(("GO".into(), go.clone().into()));
     let watch = tokio::task::spawn_blocking(move || {
-        lives.all_die_after(4, || std::fs::write(go, "").unwrap())
+        lives.all_die_after(4, || std::fs::write(go, "").unwrap());
     });
     let output = run(spec, &CancellationToken::new()).await.unwrap();
     assert!(output.status.success());
@@ -83,9 +83,9 @@ async fn cancelling_and_dropping_leave_no_process() {
         let watch = tokio::task::spawn_blocking(move || {
             lives.all_die_after(4, || {
                 if drop_it {
-                    handle.abort()
+                    handle.abort();
                 } else {
-                    stop.cancel()
+                    stop.cancel();
                 }
             });
         });
@@ -113,12 +113,12 @@ async fn a_panic_leaves_no_process() {
                     .write(true)
                     .open(go.path())
                     .unwrap(),
-            )
+            );
         });
     });
     let task = tokio::spawn(async move {
         stream(spec, &CancellationToken::new(), |line| {
-            assert_ne!(line.bytes, b"now", "on purpose")
+            assert_ne!(line.bytes, b"now", "on purpose");
         })
         .await
     });
