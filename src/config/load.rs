@@ -85,7 +85,9 @@ pub fn load(
     };
     if !files.exist()? {
         let problem = Diagnostic::bare(&files.shown_folder(), "there is no such setup folder");
-        return Err(problem.with_help("`ecr init` makes one").into());
+        return Err(problem
+            .with_help("name an existing folder, or leave the option out")
+            .into());
     }
 
     let config = config_file(&files, &mut said);

@@ -276,10 +276,6 @@ impl Repository {
         &self.layout.index
     }
 
-    pub(super) fn git_dir(&self) -> &Path {
-        &self.layout.git_dir
-    }
-
     pub(super) fn is_partial(&self) -> bool {
         self.partial
     }

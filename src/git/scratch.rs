@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::GitError;
 use super::repository::{HashFormat, Promisor};
+use crate::process::PrivateFolder;
 
 /// The scratch folder; removed on drop. New objects (snapshots) are written here, never into the repository.
 pub(super) struct Scratch {
-    dir: tempfile::TempDir,
+    folder: PrivateFolder,
     borrowed: PathBuf,
     copies: AtomicUsize,
 }
@@ -27,12 +28,8 @@ impl Scratch {
             what: "cannot make a temporary folder",
             source,
         };
-        let dir = tempfile::Builder::new()
-            .prefix("ecr-git-")
-            .tempdir()
-            .map_err(io)?;
         let scratch = Self {
-            dir,
+            folder: PrivateFolder::new("git").map_err(io)?,
             borrowed: objects.to_owned(),
             copies: AtomicUsize::new(0),
         };
@@ -50,12 +47,12 @@ impl Scratch {
 
     /// The scratch git folder.
     pub(super) fn git_dir(&self) -> &Path {
-        self.dir.path()
+        self.folder.path()
     }
 
     /// Where new objects go.
     pub(super) fn objects(&self) -> PathBuf {
-        self.dir.path().join("objects")
+        self.folder.path().join("objects")
     }
 
     /// The repository's own object folder.
@@ -71,7 +68,7 @@ impl Scratch {
             source,
         };
         let n = self.copies.fetch_add(1, Ordering::Relaxed);
-        let copy = self.dir.path().join(format!("index-{n}"));
+        let copy = self.folder.path().join(format!("index-{n}"));
         let mut from = match std::fs::File::open(index) {
             Ok(file) => file,
             // No index yet: nothing was ever staged.

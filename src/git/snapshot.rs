@@ -43,10 +43,11 @@ struct Changes {
 impl Repository {
     /// The index as a tree. `index` is another index file than the repository's own (`GIT_INDEX_FILE`).
     pub async fn staged(&self, index: Option<&Path>) -> Result<Snapshot, GitError> {
+        // A bare repository has no index: an absent one would read as "everything deleted".
+        let folder = self.work_tree().ok_or(GitError::NoWorkTree)?;
         let copy = self
             .scratch()
             .copy_index(index.unwrap_or(self.index_file()))?;
-        let folder = self.work_tree().unwrap_or(self.git_dir());
         let listed = Call::new(&["ls-files", "-z", "--unmerged"]).env("GIT_INDEX_FILE", &copy);
         let listed = self.stdout(folder, listed).await?;
         let unmerged: BTreeSet<_> = records(&listed)

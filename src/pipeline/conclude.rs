@@ -60,10 +60,17 @@ pub(super) fn conclude(ending: Ending<'_>, source: &Grounder) -> Review {
         all_notes.push(note(NoteKind::PassTruncated, text));
     }
     let models_planned = plan.model_passes();
-    if plan.agents.is_empty() {
-        let text = "No model is configured: only the built-in checks ran.";
+    let said = all_notes
+        .iter()
+        .any(|note| note.kind == NoteKind::ChecksOnly);
+    if plan.agents.is_empty() && !said {
+        let text = if plan.checks.is_some() {
+            "No model is configured: only the built-in checks ran."
+        } else {
+            "No model is configured and the built-in checks are switched off: nothing was reviewed."
+        };
         all_notes.push(note(NoteKind::ChecksOnly, text));
-    } else if models_planned == 0 && !plan.diff.files.is_empty() {
+    } else if !plan.agents.is_empty() && models_planned == 0 && !plan.diff.files.is_empty() {
         let text = "Nothing in this change is for a model to review: only the built-in checks ran.";
         all_notes.push(note(NoteKind::ChecksOnly, text));
     }

@@ -3,16 +3,16 @@
 use std::io::{BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
-use super::group::GroupGuard;
-use super::run::command;
+use super::leash::Leash;
+use super::spec::command;
 use super::{ProcessError, Spec};
 
-/// A running child whose stdin and stdout stay open. Dropping it kills its group and reaps it.
+/// A running child whose stdin and stdout stay open. Dropping it kills and reaps it and what it has started.
 /// Its stderr goes nowhere: what it has to say must come as an answer.
 pub struct Dialogue {
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
-    guard: GroupGuard,
+    leash: Leash,
     child: Child,
 }
 
@@ -20,13 +20,13 @@ impl Dialogue {
     /// Starts `spec`; its stdin bytes (none by default), limits and deadline do not apply.
     pub fn start(spec: &Spec) -> Result<Self, ProcessError> {
         let program = spec.program.as_path();
-        let mut command = command(spec);
+        let (mut command, mut leash) = command(spec)?;
         command.stdin(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().map_err(|source| ProcessError::Start {
             program: program.to_owned(),
             source,
         })?;
-        let guard = GroupGuard::new(Some(child.id()));
+        leash.started(Some(child.id()));
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(ProcessError::Io {
                 program: program.to_owned(),
@@ -36,7 +36,7 @@ impl Dialogue {
         Ok(Self {
             stdin,
             stdout: BufReader::with_capacity(64 * 1024, stdout),
-            guard,
+            leash,
             child,
         })
     }
@@ -55,10 +55,10 @@ impl Dialogue {
 
 impl Drop for Dialogue {
     fn drop(&mut self) {
-        self.guard.kill();
+        self.leash.kill();
         // It was killed, so this does not block for long.
         let _ = self.child.wait();
-        self.guard.disarm();
+        self.leash.release();
     }
 }
 

@@ -1,54 +1,18 @@
 //! One run of a program from start to end.
 
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
+use std::path::PathBuf;
+use std::process::ExitStatus;
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, ChildStdin};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::ToolPath;
-use super::group::GroupGuard;
-
-/// What to start and within which bounds. There is no shell and nothing is inherited: the environment
-/// holds exactly `env`, stdin is null or the given bytes.
-#[derive(Debug, Clone)]
-pub struct Spec {
-    /// The program.
-    pub program: ToolPath,
-    /// Its arguments, one element each.
-    pub args: Vec<OsString>,
-    /// Its whole environment.
-    pub env: Vec<(OsString, OsString)>,
-    /// The folder it starts in.
-    pub cwd: PathBuf,
-    /// The bytes it reads; `None` is an empty stdin.
-    pub stdin: Option<Vec<u8>>,
-    /// At most so many bytes of stdout are kept; the rest is read and thrown away.
-    pub stdout_limit: usize,
-    /// The same for stderr.
-    pub stderr_limit: usize,
-    /// After this time the whole group is killed.
-    pub deadline: Option<Duration>,
-}
-
-impl Spec {
-    /// A run of `program` in `cwd` with nothing in its environment, no limit on stdout, 64 KiB of
-    /// stderr and no deadline.
-    pub fn new(program: ToolPath, cwd: &Path) -> Self {
-        Self {
-            program,
-            args: Vec::new(),
-            env: Vec::new(),
-            cwd: cwd.to_owned(),
-            stdin: None,
-            stdout_limit: usize::MAX,
-            stderr_limit: 64 * 1024,
-            deadline: None,
-        }
-    }
-}
+use super::Spec;
+use super::leash::Leash;
+use super::lines::{Drain, Line, Stream};
+use super::spec::command;
 
 /// What a finished program left.
 #[derive(Debug)]
@@ -63,6 +27,30 @@ pub struct Output {
     pub truncated: bool,
 }
 
+/// What a program left, however it ended.
+#[derive(Debug)]
+pub struct Capture {
+    /// How it ended.
+    pub end: End,
+    /// The kept part of stdout.
+    pub stdout: Vec<u8>,
+    /// The kept part of stderr.
+    pub stderr: Vec<u8>,
+    /// True when a limit cut one of the two.
+    pub truncated: bool,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// By itself.
+    Exited(ExitStatus),
+    /// It was ended at its deadline.
+    Deadline,
+    /// It was ended because the run was cancelled.
+    Cancelled,
+}
+
 /// Why a run has no output.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
@@ -74,6 +62,14 @@ pub enum ProcessError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// A value that must stay out of arguments and environment was about to be put there; nothing was started.
+    #[error("{} was not started: a credential stands in {place}", program.display())]
+    Leak {
+        /// The program.
+        program: PathBuf,
+        /// Where.
+        place: String,
+    },
     /// Reading, writing or waiting failed.
     #[error("{}: {source}", program.display())]
     Io {
@@ -82,7 +78,7 @@ pub enum ProcessError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// The deadline passed; the group was killed.
+    /// The deadline passed; everything it had started was killed.
     #[error("{} did not end within {limit:?}", program.display())]
     Deadline {
         /// The program.
@@ -90,120 +86,239 @@ pub enum ProcessError {
         /// How long it had.
         limit: Duration,
     },
-    /// The run was cancelled; the group was killed.
+    /// The run was cancelled; everything it had started was killed.
     #[error("cancelled")]
     Cancelled,
 }
 
-/// Runs `spec` to its end. On cancellation, at the deadline and when the future is dropped the whole
-/// process group is killed. A stdout held open by a grandchild counts as the run not being over.
+/// Runs `spec` to its end; a run that was cut short is an error. See [`stream`].
 pub async fn run(spec: Spec, cancel: &CancellationToken) -> Result<Output, ProcessError> {
     let program = spec.program.as_path().to_owned();
-    let limit = spec.deadline;
-    let work = execute(spec, program.clone());
-    tokio::pin!(work);
-    let timer = async {
-        match limit {
-            Some(limit) => tokio::time::sleep(limit).await,
-            None => std::future::pending().await,
-        }
-    };
-    tokio::select! {
-        biased;
-        () = cancel.cancelled() => Err(ProcessError::Cancelled),
-        output = &mut work => output,
-        () = timer => Err(ProcessError::Deadline { program, limit: limit.unwrap_or_default() }),
+    let limit = spec.deadline.unwrap_or_default();
+    let captured = stream(spec, cancel, |_| {}).await?;
+    match captured.end {
+        End::Exited(status) => Ok(Output {
+            status,
+            stdout: captured.stdout,
+            stderr: captured.stderr,
+            truncated: captured.truncated,
+        }),
+        End::Deadline => Err(ProcessError::Deadline { program, limit }),
+        End::Cancelled => Err(ProcessError::Cancelled),
     }
 }
 
-async fn execute(spec: Spec, program: PathBuf) -> Result<Output, ProcessError> {
-    let mut command = tokio::process::Command::from(command(&spec));
-    command.kill_on_drop(true);
-    let mut child = command.spawn().map_err(|source| ProcessError::Start {
+/// Runs `spec` and tells `on_line` each line of both outputs as it comes.
+///
+/// At the deadline and on cancellation the child gets SIGTERM, after the grace SIGKILL; what was read until then
+/// is kept. When this returns, and when its future is dropped, nothing that the child has started is left running
+/// (off Linux: nothing of its process group).
+pub async fn stream(
+    spec: Spec,
+    cancel: &CancellationToken,
+    mut on_line: impl FnMut(Line<'_>) + Send,
+) -> Result<Capture, ProcessError> {
+    let program = spec.program.as_path().to_owned();
+    let (command, leash) = command(&spec)?;
+    let mut command = tokio::process::Command::from(command);
+    let child = command.spawn().map_err(|source| ProcessError::Start {
         program: program.clone(),
         source,
     })?;
-    // Declared after the child, so that it fires before tokio reaps the leader.
-    let mut guard = GroupGuard::new(child.id());
-    let stdin = child.stdin.take();
+    // The child's end of the leash is in there.
+    drop(command);
+    let mut run = Run {
+        leash: Held::new(leash, &child),
+        child,
+        stdout: Drain::new(Stream::Stdout, spec.stdout_limit, spec.line_limit),
+        stderr: Drain::new(Stream::Stderr, spec.stderr_limit, spec.line_limit),
+        grace: spec.grace,
+    };
     let input = spec.stdin.unwrap_or_default();
-    let write = async move {
-        if let Some(mut stdin) = stdin {
-            // A program may end without reading everything: its exit status says whether that was fine.
-            let _ = stdin.write_all(&input).await;
-            let _ = stdin.shutdown().await;
-        }
-    };
-    let stdout = capture(child.stdout.take(), spec.stdout_limit);
-    let stderr = capture(child.stderr.take(), spec.stderr_limit);
-    let (out, err, ()) = tokio::join!(stdout, stderr, write);
-    let failed = |source| ProcessError::Io {
-        program: program.clone(),
-        source,
-    };
-    let (stdout, cut_out) = out.map_err(failed)?;
-    let (stderr, cut_err) = err.map_err(failed)?;
-    let status = child.wait().await.map_err(failed)?;
-    guard.disarm();
-    Ok(Output {
-        status,
+    let end = run
+        .attend(input, spec.deadline, cancel, &mut on_line)
+        .await
+        .map_err(|source| ProcessError::Io { program, source })?;
+    let (stdout, cut_out) = run.stdout.finish(&mut on_line);
+    let (stderr, cut_err) = run.stderr.finish(&mut on_line);
+    Ok(Capture {
+        end,
         stdout,
         stderr,
         truncated: cut_out || cut_err,
     })
 }
 
-/// The command for `spec`, with all three streams piped (stdin only when there is something to read).
-pub(super) fn command(spec: &Spec) -> std::process::Command {
-    use std::os::unix::process::CommandExt;
-    let mut command = std::process::Command::new(spec.program.as_path());
-    command
-        .args(&spec.args)
-        .env_clear()
-        .envs(spec.env.iter().map(|(k, v)| (k, v)))
-        .current_dir(&spec.cwd)
-        .stdin(if spec.stdin.is_some() {
-            Stdio::piped()
-        } else {
-            Stdio::null()
-        })
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0);
-    command
+/// A child and what is left to do for it. Fields drop in this order: everything is killed before the child is
+/// let go of.
+struct Run {
+    leash: Held,
+    child: Child,
+    stdout: Drain,
+    stderr: Drain,
+    grace: Duration,
 }
 
-/// Reads to the end and keeps the first `limit` bytes; true when there were more.
-async fn capture(
-    stream: Option<impl AsyncRead + Unpin>,
-    limit: usize,
-) -> std::io::Result<(Vec<u8>, bool)> {
-    const STEP: usize = 64 * 1024;
-    let mut kept = Vec::new();
-    let Some(mut stream) = stream else {
-        return Ok((kept, false));
-    };
-    while kept.len() < limit {
-        kept.reserve(STEP);
-        let room = (limit - kept.len()).min(kept.capacity() - kept.len());
-        let mut limited = (&mut stream).take(room as u64);
-        if limited.read_buf(&mut kept).await? == 0 {
-            return Ok((kept, false));
+/// How far the ending has come.
+#[derive(Clone, Copy)]
+enum Phase {
+    Running,
+    /// SIGTERM was sent.
+    Terminating(End),
+    /// SIGKILL was sent.
+    Killed(End),
+}
+
+/// How long a killed child, and the outputs of an ended one, may take. Only a process stuck in the kernel needs it.
+const LAST_WAIT: Duration = Duration::from_secs(5);
+
+/// One read.
+const STEP: usize = 64 * 1024;
+
+impl Run {
+    /// Feeds, drains and waits until the child has ended and both outputs are closed.
+    async fn attend(
+        &mut self,
+        input: Vec<u8>,
+        deadline: Option<Duration>,
+        cancel: &CancellationToken,
+        on_line: &mut (dyn FnMut(Line<'_>) + Send),
+    ) -> std::io::Result<End> {
+        let write = feed(self.child.stdin.take(), input);
+        tokio::pin!(write);
+        let mut written = false;
+        let mut stdout = self.child.stdout.take();
+        let mut stderr = self.child.stderr.take();
+        let (mut out, mut err) = (Vec::with_capacity(STEP), Vec::with_capacity(STEP));
+        let mut status = None;
+        let mut phase = Phase::Running;
+        let mut alarm = deadline.map(|limit| Instant::now() + limit);
+        loop {
+            if status.is_some() && stdout.is_none() && stderr.is_none() {
+                break;
+            }
+            tokio::select! {
+                () = cancel.cancelled(), if matches!(phase, Phase::Running) && status.is_none() => {
+                    (phase, alarm) = self.end(End::Cancelled);
+                }
+                () = at(alarm) => match phase {
+                    Phase::Running if status.is_none() => (phase, alarm) = self.end(End::Deadline),
+                    Phase::Terminating(end) => (phase, alarm) = self.kill(end),
+                    // What keeps an output open now is out of reach.
+                    Phase::Running | Phase::Killed(_) => break,
+                },
+                read = read(stdout.as_mut(), &mut out), if stdout.is_some() => {
+                    if read? == 0 { stdout = None; }
+                    self.stdout.feed(&out, on_line);
+                    out.clear();
+                }
+                read = read(stderr.as_mut(), &mut err), if stderr.is_some() => {
+                    if read? == 0 { stderr = None; }
+                    self.stderr.feed(&err, on_line);
+                    err.clear();
+                }
+                () = &mut write, if !written => written = true,
+                ended = self.child.wait(), if status.is_none() => {
+                    status = Some(ended?);
+                    self.leash.release();
+                    alarm = Some(Instant::now() + LAST_WAIT);
+                }
+            }
+        }
+        Ok(match (phase, status) {
+            (Phase::Terminating(end) | Phase::Killed(end), _) => end,
+            (Phase::Running, Some(status)) => End::Exited(status),
+            // The loop goes on until there is a status, unless it was killed.
+            (Phase::Running, None) => End::Deadline,
+        })
+    }
+
+    fn end(&mut self, why: End) -> (Phase, Option<Instant>) {
+        if self.grace.is_zero() {
+            return self.kill(why);
+        }
+        self.leash.terminate();
+        (Phase::Terminating(why), Some(Instant::now() + self.grace))
+    }
+
+    fn kill(&mut self, why: End) -> (Phase, Option<Instant>) {
+        self.leash.kill();
+        (Phase::Killed(why), Some(Instant::now() + LAST_WAIT))
+    }
+}
+
+async fn at(alarm: Option<Instant>) {
+    match alarm {
+        Some(alarm) => tokio::time::sleep_until(alarm).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Gives the program what it shall read.
+async fn feed(stdin: Option<ChildStdin>, input: Vec<u8>) {
+    if let Some(mut stdin) = stdin {
+        // A program may end without reading everything: its exit status says whether that was fine.
+        let _ = stdin.write_all(&input).await;
+        let _ = stdin.shutdown().await;
+    }
+}
+
+async fn read(
+    stream: Option<&mut (impl AsyncReadExt + Unpin)>,
+    buffer: &mut Vec<u8>,
+) -> std::io::Result<usize> {
+    match stream {
+        Some(stream) => stream.read_buf(buffer).await,
+        None => Ok(0),
+    }
+}
+
+/// The leash of a running child. Dropping it waits, briefly, until everything is dead, so that what the child
+/// had in use (its folders) can be removed right after.
+struct Held {
+    leash: Leash,
+    pid: Option<u32>,
+}
+
+impl Held {
+    fn new(mut leash: Leash, child: &Child) -> Self {
+        leash.started(child.id());
+        Self {
+            leash,
+            pid: child.id(),
         }
     }
-    let mut sink = vec![0; STEP];
-    let mut cut = false;
-    loop {
-        match stream.read(&mut sink).await? {
-            0 => return Ok((kept, cut)),
-            _ => cut = true,
+
+    fn terminate(&self) {
+        self.leash.terminate();
+    }
+
+    fn kill(&mut self) {
+        self.leash.kill();
+    }
+
+    fn release(&mut self) {
+        self.leash.release();
+        self.pid = None;
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.leash.kill();
+        if let Some(pid) = self.pid.take() {
+            super::wait::until_ended(pid, LAST_WAIT);
         }
+        self.leash.release();
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+    use crate::process::ToolPath;
 
     fn shell(script: &str) -> Spec {
         let path = std::env::var_os("PATH").unwrap();

@@ -29,6 +29,8 @@ pub struct TerminalOptions {
     pub hyperlinks: bool,
     /// How much to say.
     pub verbosity: Verbosity,
+    /// The run is kept, so that `ecr explain` can be pointed at.
+    pub kept: bool,
     /// The work tree's absolute path, where there is one to link into.
     pub root: Option<PathBuf>,
 }
@@ -40,6 +42,7 @@ impl Default for TerminalOptions {
             colour: false,
             hyperlinks: false,
             verbosity: Verbosity::Normal,
+            kept: true,
             root: None,
         }
     }

@@ -9,8 +9,7 @@ use super::safe::{printable_line, printable_path};
 use super::words;
 use crate::model::printable;
 use crate::model::{
-    Decision, DismissedFinding, FileCoverage, FileOutcome, Finding, FindingStatus, NoteKind,
-    Review, Severity, Side,
+    DismissedFinding, FileCoverage, FileOutcome, Finding, FindingStatus, Review, Severity, Side,
 };
 
 /// Columns of a source line shown.
@@ -223,9 +222,7 @@ fn dismissed(out: &mut String, dismissed: &[DismissedFinding]) {
 }
 
 fn notes(out: &mut String, review: &Review) {
-    let only_checks = review.decision == Decision::ChecksOnly
-        || review.notes.iter().any(|n| n.kind == NoteKind::ChecksOnly);
-    if review.notes.is_empty() && !only_checks {
+    if review.notes.is_empty() {
         return;
     }
     out.push_str("\n## Notes\n\n");
@@ -236,9 +233,6 @@ fn notes(out: &mut String, review: &Review) {
             "note"
         };
         let _ = writeln!(out, "- {lead}: {}", escape(&note.text));
-    }
-    if only_checks {
-        let _ = writeln!(out, "- {}", words::ADD_A_MODEL);
     }
 }
 

@@ -420,15 +420,14 @@ fn listed(page: &mut Page<'_>, finding: &Finding, what: &str) {
 }
 
 fn hints(page: &mut Page<'_>, review: &Review) {
-    let only_checks = review.decision == Decision::ChecksOnly
-        || review
-            .notes
-            .iter()
-            .any(|note| note.kind == NoteKind::ChecksOnly);
-    if only_checks {
-        page.wrapped((Paint::Blue, "hint: "), Paint::Plain, words::ADD_A_MODEL);
+    for note in review
+        .notes
+        .iter()
+        .filter(|note| note.kind == NoteKind::ChecksOnly)
+    {
+        page.wrapped((Paint::Blue, "hint: "), Paint::Plain, &prose(&note.text));
     }
-    if let Some(finding) = sorted(review).first() {
+    if let Some(finding) = sorted(review).first().filter(|_| page.options.kept) {
         let text = format!(
             "`ecr explain {}` says where a finding comes from",
             finding.id

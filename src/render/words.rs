@@ -8,9 +8,6 @@ use crate::model::{
     InputKind, RepoPath, Review, Severity, Usage, UsageConfidence,
 };
 
-/// How to add a model; shown when none reviewed.
-pub(super) const ADD_A_MODEL: &str = "no model is configured, so only the built-in checks ran. To add one: pass --model PROVIDER/NAME, set REVIEWER_MODEL, or set `model` in .expo-code-review/config.jsonc; `ecr setup-auth` helps with credentials.";
-
 /// The verdict in one line.
 pub(super) fn verdict(review: &Review) -> &'static str {
     match (review.decision, review.complete) {

@@ -12,11 +12,13 @@
 mod api;
 mod architecture;
 mod checks;
+mod cli;
 mod config;
 mod conformance;
 mod diff;
 mod docs;
 mod git;
+mod jail;
 mod model_door;
 mod pipeline;
 mod refs;

@@ -172,6 +172,7 @@ fn check_all(review: &Review) -> Result<(), TestCaseError> {
     for format in Format::ALL {
         for (width, colour) in [(20, false), (33, true), (120, false)] {
             let options = TerminalOptions {
+                kept: true,
                 width,
                 colour,
                 hyperlinks: colour,
