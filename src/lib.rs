@@ -19,6 +19,7 @@ pub mod model;
 pub mod pipeline;
 pub mod port;
 pub mod process;
+pub mod prompt;
 pub mod render;
 pub mod reporter;
 pub mod source;

@@ -33,6 +33,12 @@ impl AppError {
         }
     }
 
+    /// Problems of the set-up as `config` renders them; the command line puts its own `error: ` in front.
+    pub(super) fn rendered(text: &str) -> Self {
+        let text = text.trim_end();
+        Self::plain(text.strip_prefix("error: ").unwrap_or(text))
+    }
+
     /// A signal ended the command before there was anything to report.
     pub(super) fn interrupted(interrupt: Interrupt) -> Self {
         Self {

@@ -1,27 +1,36 @@
 //! `ecr explain`: what became of a finding of a saved run.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tokio_util::sync::CancellationToken;
 
-use super::review::Display;
+use super::review::{Display, setup_choice};
 use super::runs::RunStore;
 use super::{AppError, Environment};
-use crate::config::find_setup_folder;
+use crate::config::{SetupChoice, find_setup_folder};
 use crate::git::{HostEnv, Repository};
-use crate::render;
+use crate::render::{self, ExplainError};
 use crate::state::saved::decode;
 
-/// Explains the finding whose id begins with `id`, from `run` or from the newest saved run.
+/// Where the finding to explain is looked for.
+#[derive(Debug, Clone, Default)]
+pub struct Place {
+    /// A saved run instead of the newest one.
+    pub run: Option<PathBuf>,
+    /// `--config-dir`: the set-up folder that keeps the runs.
+    pub config_dir: Option<PathBuf>,
+}
+
+/// Explains the finding whose id begins with `id`, from a file or from the newest saved run.
 pub async fn run(
     id: &str,
-    run: Option<PathBuf>,
+    place: &Place,
     display: &Display,
     environment: &Environment,
 ) -> Result<String, AppError> {
-    let path = match run {
+    let path = match &place.run {
         Some(path) => environment.cwd().join(path),
-        None => latest(environment).await?,
+        None => latest(place.config_dir.as_deref(), environment).await?,
     };
     let text = std::fs::read_to_string(&path).map_err(|error| {
         AppError::new(
@@ -36,11 +45,17 @@ pub async fn run(
         )
     })?;
     let options = super::review::terminal_options(display, None);
-    render::explain(&saved.output, id, &options)
-        .map_err(|error| AppError::new(error.to_string(), "`ecr review -v` shows the ids"))
+    render::explain(&saved.output, id, &options).map_err(|error| match error {
+        ExplainError::NotAnId(_) => {
+            AppError::new(error.to_string(), "every finding of a report shows its id")
+        }
+        ExplainError::Ambiguous { .. } => AppError::new(error.to_string(), "give more digits"),
+        // It names the next step itself.
+        ExplainError::NotFound(_) => AppError::plain(error.to_string()),
+    })
 }
 
-async fn latest(environment: &Environment) -> Result<PathBuf, AppError> {
+async fn latest(config_dir: Option<&Path>, environment: &Environment) -> Result<PathBuf, AppError> {
     let host = environment.variables().collect::<HostEnv>();
     let repository = Repository::discover(&host, environment.cwd(), CancellationToken::new())
         .await
@@ -56,8 +71,15 @@ async fn latest(environment: &Environment) -> Result<PathBuf, AppError> {
         .work_tree_view()
         .await
         .map_err(|error| AppError::plain(error.to_string()))?;
-    let (folder, _) =
-        find_setup_folder(&tree, None).map_err(|problem| AppError::plain(problem.render(false)))?;
+    let folder = match setup_choice(config_dir, environment)? {
+        SetupChoice::Discover => {
+            find_setup_folder(&tree, None)
+                .map_err(|problem| AppError::rendered(&problem.render(false)))?
+                .0
+        }
+        SetupChoice::InRepository(folder) => folder,
+        SetupChoice::Absolute(_) => None,
+    };
     let folder = folder.and_then(|folder| folder.as_str().map(|folder| root.join(folder)));
     let store = RunStore::of(root, folder.as_deref(), environment, 1).ok_or_else(none)?;
     store

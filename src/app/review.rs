@@ -2,7 +2,7 @@
 
 mod setup;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+pub(super) use self::setup::setup_choice;
 use self::setup::{Setup, load_setup};
 use super::runs::RunStore;
 use super::signals::SignalWatch;
@@ -19,7 +20,7 @@ use crate::diff::chunk::{ChunkLimits, pack};
 use crate::diff::noise::{FilterReason, NoiseSettings, filter};
 use crate::finding::Policy;
 use crate::git::HostEnv;
-use crate::model::{AgentId, EngineName, Review, SandboxInfo};
+use crate::model::{AgentId, CoverageNote, Decision, EngineName, InputInfo, Review, SandboxInfo};
 use crate::pipeline::{
     EngineSet, Halving, Limits, Plan, PlanInput, PlannedAgent, RunDeps, RunInput, plan, run,
     skipped,
@@ -203,7 +204,11 @@ pub async fn review(
         )),
         _ => None,
     };
-    let setup = load_setup(&request, environment, local.as_ref(), &cancel).await?;
+    // Until there is a plan, there is nothing to report: a signal's error is the signal.
+    let interrupted = |error| watch.interrupt().map_or(error, AppError::interrupted);
+    let setup = load_setup(&request, environment, local.as_ref(), &cancel)
+        .await
+        .map_err(interrupted)?;
     if !display.quiet {
         for warning in &setup.warnings {
             let _ = writeln!(talk, "{warning}");
@@ -222,18 +227,17 @@ pub async fn review(
 
     let context = RenderContext::new(terminal_options(&display, setup.root.clone()));
     let progress = Arc::new(ProgressReporter::new(progress_mode(&display), talk));
-    let reviewed = match source.load().await {
-        Err(SourceError::Nothing { reason, info }) => Ok(skipped(*info, &reason)),
-        Err(error) => Err(source_error(error)),
-        Ok(_) if cancel.is_cancelled() => {
-            Err(AppError::plain("interrupted before anything was reviewed"))
-        }
-        Ok(input) => {
+    let loaded = load(source.as_ref(), &request, started, &cancel).await;
+    let review = match loaded.map_err(interrupted)? {
+        Loaded::Nothing(review) => *review,
+        Loaded::Change(input) => {
             progress.event(ProgressEvent::Note(selection_line(&input)));
-            let prepared = prepare(input, source.as_ref(), &setup, &request).await?;
+            let prepared = prepare(*input, source.as_ref(), &setup, &request)
+                .await
+                .map_err(interrupted)?;
             if request.plan_only {
                 progress.finish();
-                return print_plan(&prepared, &request, &context, product);
+                return print_plan(&prepared, &setup, &request, &context, product);
             }
             let deps = RunDeps {
                 progress: Arc::clone(&progress) as Arc<dyn Progress>,
@@ -242,20 +246,15 @@ pub async fn review(
                 tasks: None,
                 incoming: None,
             };
-            Ok(execute(prepared, &setup, &request, started, deps).await)
+            execute(prepared, &setup, &request, started, deps).await
         }
     };
     progress.finish();
-    let review = match (reviewed, watch.interrupt()) {
-        (Ok(review), _) => review,
-        (Err(_), Some(interrupt)) => {
-            return Err(AppError::interrupted(interrupt));
-        }
-        (Err(error), None) => return Err(error),
-    };
     let interrupt = watch.interrupt();
 
+    // A run without findings to speak of must not take the place of the one before.
     if request.save
+        && review.decision != Decision::Skipped
         && let Err(message) = save(&review, &context, &setup, environment)
         && !display.quiet
     {
@@ -266,6 +265,50 @@ pub async fn review(
         review: Box::new(review),
         interrupt,
     })
+}
+
+/// What there is to review.
+enum Loaded {
+    Change(Box<SourceInput>),
+    Nothing(Box<Review>),
+}
+
+/// Reads the change. A patch may come through a pipe that nobody writes to, so neither a signal nor
+/// the time limit waits for it.
+async fn load(
+    source: &dyn ReviewSource,
+    request: &Request,
+    started: Instant,
+    cancel: &CancellationToken,
+) -> Result<Loaded, AppError> {
+    let limit = async {
+        match request.time_limit {
+            Some(limit) => {
+                tokio::time::sleep_until(started + limit).await;
+                limit
+            }
+            None => std::future::pending().await,
+        }
+    };
+    let cancelled = || AppError::plain("cancelled before anything was reviewed");
+    let loaded = tokio::select! {
+        biased;
+        () = cancel.cancelled() => return Err(cancelled()),
+        loaded = source.load() => loaded,
+        limit = limit => {
+            return Err(AppError::new(
+                format!("the change was not read within {}s; nothing was reviewed", limit.as_secs()),
+                "raise --time-limit",
+            ));
+        }
+    };
+    match loaded {
+        Ok(input) => Ok(Loaded::Change(Box::new(input))),
+        Err(SourceError::Nothing { reason, info }) => {
+            Ok(Loaded::Nothing(Box::new(skipped(*info, &reason))))
+        }
+        Err(error) => Err(source_error(error)),
+    }
 }
 
 fn selection(input: &LocalInput) -> Selection {
@@ -329,9 +372,10 @@ fn progress_mode(display: &Display) -> ProgressMode {
     }
 }
 
-/// A loaded change with its plan.
+/// A loaded change with its plan, which holds the diff.
 struct Prepared {
-    input: SourceInput,
+    info: InputInfo,
+    notes: Vec<CoverageNote>,
     tree: Option<Arc<dyn Tree>>,
     chunks: Vec<Vec<usize>>,
     plan: Plan,
@@ -360,7 +404,7 @@ async fn prepare(
     let checks = setup.loaded.config.checks.enabled
         && (request.agents.is_empty() || request.agents.iter().any(|a| a == CHECKS_AGENT));
     let checks = if checks { Some(checks_agent()?) } else { None };
-    let diff = Arc::new(input.diff.clone());
+    let diff = Arc::new(input.diff);
     let head = tree.clone();
     // Both walk the diff and read through trees: not work for an async thread.
     let worked = tokio::task::spawn_blocking(move || {
@@ -393,7 +437,8 @@ async fn prepare(
         .await
         .map_err(|_| AppError::plain("planning the review was aborted"))?;
     Ok(Prepared {
-        input,
+        info: input.info,
+        notes: input.notes,
         tree,
         chunks,
         plan,
@@ -428,10 +473,10 @@ async fn execute(
     let run_limit = request.time_limit.unwrap_or(PASSES_BUDGET);
     let mut engines = EngineSet::new();
     engines.insert(setup.builtin_engine());
-    let mut notes = prepared.input.notes.clone();
+    let mut notes = prepared.notes.clone();
     notes.extend(setup.notes.iter().cloned());
     let input = RunInput {
-        info: prepared.input.info,
+        info: prepared.info,
         sandbox: SandboxInfo {
             level: "not_needed".to_owned(),
             missing: Vec::new(),
@@ -460,13 +505,14 @@ async fn execute(
 
 fn print_plan(
     prepared: &Prepared,
+    setup: &Setup,
     request: &Request,
     context: &RenderContext,
     mut product: Box<dyn Write + Send>,
 ) -> Result<Finished, AppError> {
     let diff = &prepared.plan.diff;
     let view = render::PlanView {
-        input: prepared.input.info.clone(),
+        input: prepared.info.clone(),
         files: diff
             .files
             .iter()
@@ -506,9 +552,9 @@ fn print_plan(
             })
             .collect(),
         notes: prepared
-            .input
             .notes
             .iter()
+            .chain(&setup.notes)
             .map(|note| note.text.clone())
             .collect(),
     };
@@ -516,12 +562,7 @@ fn print_plan(
     let text = match formats.next().unwrap_or(Format::Terminal) {
         Format::Terminal => render::plan_terminal(&view, &context.terminal),
         Format::Json => render::plan_json(&view),
-        other => {
-            return Err(AppError::new(
-                format!("--plan cannot be written as {other}"),
-                "use --format terminal or --format json",
-            ));
-        }
+        other => return Err(plan_format(other)),
     };
     match product
         .write_all(text.as_bytes())
@@ -602,8 +643,20 @@ async fn deliver(
     ))
 }
 
-/// Checks the outputs before anything runs: one report at most can go to stdout.
-pub fn check_outputs(outputs: &[OutputSpec]) -> Result<(), AppError> {
+fn plan_format(format: Format) -> AppError {
+    AppError::new(
+        format!("--plan cannot be written as {format}"),
+        "use --format terminal or --format json",
+    )
+}
+
+/// Checks the outputs before anything runs: one report at most can go to stdout, every file can be
+/// written as far as one can tell, no file is written twice.
+pub fn check_outputs(
+    outputs: &[OutputSpec],
+    plan_only: bool,
+    environment: &Environment,
+) -> Result<(), AppError> {
     let to_stdout = outputs
         .iter()
         .filter(|output| output.path.is_none())
@@ -613,6 +666,41 @@ pub fn check_outputs(outputs: &[OutputSpec]) -> Result<(), AppError> {
             "several formats would go to standard output",
             "give all but one a file: --format json --format sarif=ecr.sarif",
         ));
+    }
+    for output in outputs.iter().filter(|_| plan_only) {
+        if !matches!(output.format, Format::Terminal | Format::Json) {
+            return Err(plan_format(output.format));
+        }
+        if output.path.is_some() {
+            return Err(AppError::new(
+                "--plan is printed, not written to a file",
+                "redirect it: ecr review --plan --format json > plan.json",
+            ));
+        }
+    }
+    let mut files = BTreeSet::new();
+    for path in outputs.iter().filter_map(|output| output.path.as_ref()) {
+        let shown = render::printable_line(&path.to_string_lossy());
+        let path = environment.cwd().join(path);
+        let folder = path.parent().unwrap_or(&path);
+        if path.is_dir() {
+            return Err(AppError::new(
+                format!("--format: {shown} is a folder"),
+                "name a file",
+            ));
+        }
+        if !folder.is_dir() {
+            return Err(AppError::new(
+                format!("--format: the folder of {shown} does not exist"),
+                "make the folder first, or name another file",
+            ));
+        }
+        if !files.insert(path) {
+            return Err(AppError::new(
+                format!("--format: two reports would be written to {shown}"),
+                "give each report a file of its own",
+            ));
+        }
     }
     Ok(())
 }
@@ -629,9 +717,23 @@ mod tests {
             Some(PathBuf::from("a=b.sarif"))
         );
         assert!(parse("sarif=").is_err() && parse("html").is_err());
-        let two = [parse("json").unwrap(), parse("sarif").unwrap()];
-        assert!(check_outputs(&two).is_err());
-        let fine = [parse("json").unwrap(), parse("sarif=x").unwrap()];
-        assert!(check_outputs(&fine).is_ok());
+        let dir = tempfile::tempdir().unwrap();
+        let environment = Environment::new(dir.path().to_owned(), []);
+        let check = |texts: &[&str], plan_only| {
+            let outputs: Vec<_> = texts.iter().map(|text| parse(text).unwrap()).collect();
+            check_outputs(&outputs, plan_only, &environment)
+        };
+        assert!(check(&["json", "sarif=x"], false).is_ok());
+        assert!(check(&["json"], true).is_ok());
+        for (texts, plan_only) in [
+            (&["json", "sarif"][..], false),
+            (&["json=x", "sarif=x"], false),
+            (&["json=no/such/folder"], false),
+            (&["json=."], false),
+            (&["sarif"], true),
+            (&["json=x"], true),
+        ] {
+            assert!(check(texts, plan_only).is_err(), "{texts:?}");
+        }
     }
 }

@@ -68,9 +68,11 @@ impl RunStore {
     /// Writes a run (mode 0600, atomically) and removes the oldest ones over the limit.
     pub(super) fn save(&self, json: &str) -> io::Result<PathBuf> {
         create_private_folder(&self.folder)?;
+        // `create_new` follows no link: a checkout may hold one under this name.
         let ignore = self.folder.join(".gitignore");
-        if !ignore.exists() {
-            fs::write(&ignore, "*\n")?;
+        match fs::File::create_new(&ignore) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            created => created?.write_all(b"*\n")?,
         }
         let stamp = jiff::Timestamp::now()
             .strftime("%Y%m%dT%H%M%S%3fZ")
@@ -81,9 +83,9 @@ impl RunStore {
         let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
         file.write_all(json.as_bytes())?;
         file.persist(&path).map_err(|error| error.error)?;
-        let saved = self.all()?;
-        for old in saved.iter().rev().skip(self.keep) {
-            fs::remove_file(old)?;
+        for old in self.all()?.iter().rev().skip(self.keep) {
+            // Another run may have removed it first; this one is saved all the same.
+            let _ = fs::remove_file(old);
         }
         Ok(path)
     }

@@ -13,6 +13,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
     about,
     disable_help_subcommand = true,
     subcommand_required = true,
+    override_usage = "ecr [COMMAND] [OPTIONS]",
     max_term_width = 100,
     after_help = "With no command, or with options only, `ecr` means `ecr review`.\n\
                   Exit codes: 0 fine, 1 request changes, 2 usage or set-up error, 3 could not review,\n\
@@ -43,7 +44,7 @@ pub(super) struct Global {
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub(super) quiet: bool,
 
-    /// Say more: filtered files with their reasons, dropped findings, passes
+    /// Say more: filtered files with their reasons, dropped findings, passes (also `ECR_VERBOSE=1`)
     #[arg(short, long, global = true)]
     pub(super) verbose: bool,
 }
@@ -158,6 +159,10 @@ pub(super) struct ExplainArgs {
     /// A saved run (JSON) instead of the last one
     #[arg(long, value_name = "FILE")]
     pub(super) run: Option<PathBuf>,
+
+    /// The set-up folder that keeps the runs (also `ECR_CONFIG_DIR`)
+    #[arg(long, value_name = "DIR", conflicts_with = "run")]
+    pub(super) config_dir: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

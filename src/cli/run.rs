@@ -5,17 +5,18 @@ use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use clap::{CommandFactory as _, Parser as _};
+use clap::{CommandFactory as _, Parser as _, ValueEnum as _};
 
 use super::args::{
-    Cli, Command, DemoArgs, ExplainArgs, FailOnArg, Global, RefCheckArgs, ReviewArgs, SchemaName,
-    with_default_command,
+    Cli, ColorWhen, Command, DemoArgs, ExplainArgs, FailOnArg, Global, RefCheckArgs, ReviewArgs,
+    SchemaName, with_default_command,
 };
 use super::exit::{self, EXIT_BUG, EXIT_OK, EXIT_REQUEST_CHANGES, EXIT_USAGE};
 use super::stream::{self, Streams};
 use crate::app::review::{self, Display, FailOn, Finished, Input, LocalInput, OutputSpec, Request};
 use crate::app::schema::{self, Schema};
 use crate::app::{AppError, Environment, demo, explain, ref_check};
+use crate::config::env::{ECR_VERBOSE, is_on};
 
 /// Runs ecr with `args` (the program's name first) and gives the exit code.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
@@ -33,11 +34,12 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
 }
 
 fn run(args: &[OsString]) -> u8 {
-    let cli = match Cli::try_parse_from(args) {
+    let mut cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
-        Err(error) => return usage(&error),
+        Err(error) => return usage(&error, args),
     };
     let env = |name: &str| std::env::var(name).ok();
+    cli.global.verbose |= !cli.global.quiet && is_on(env(ECR_VERBOSE.name).as_deref());
     let streams = Streams::detect(cli.global.color, &env);
     start_logging(streams.stderr_colour, env("ECR_LOG").as_deref());
     let runtime = match tokio::runtime::Builder::new_multi_thread()
@@ -68,14 +70,34 @@ fn run(args: &[OsString]) -> u8 {
     })
 }
 
-fn usage(error: &clap::Error) -> u8 {
-    // clap decides the stream: help and version are the product, everything else is talk.
+fn usage(error: &clap::Error, args: &[OsString]) -> u8 {
+    let streams = Streams::detect(color_of(args), &|name| std::env::var(name).ok());
     let text = error.render();
+    let text = |colour: bool| {
+        if colour {
+            text.ansi().to_string()
+        } else {
+            text.to_string()
+        }
+    };
+    // clap decides the stream: help and version are the product, everything else is talk.
     if error.use_stderr() {
-        stream::talk(text.ansi().to_string().trim_end());
+        stream::talk(text(streams.stderr_colour).trim_end());
         return EXIT_USAGE;
     }
-    write_product(&text.to_string()).map_or(EXIT_USAGE, |()| EXIT_OK)
+    write_product(&text(streams.stdout_colour)).map_or(EXIT_USAGE, |()| EXIT_OK)
+}
+
+/// `--color` of arguments that could not be parsed as a whole.
+fn color_of(args: &[OsString]) -> ColorWhen {
+    let words: Vec<_> = args.iter().filter_map(|arg| arg.to_str()).collect();
+    let value = words.iter().enumerate().find_map(|(at, word)| {
+        word.strip_prefix("--color=")
+            .or_else(|| (*word == "--color").then(|| words.get(at + 1).copied())?)
+    });
+    value.map_or(ColorWhen::Auto, |value| {
+        ColorWhen::from_str(value, false).unwrap_or(ColorWhen::Auto)
+    })
 }
 
 fn write_product(text: &str) -> Result<(), AppError> {
@@ -101,9 +123,14 @@ async fn dispatch(cli: Cli, streams: Streams, environment: &Environment) -> Resu
     match command {
         Command::Review(args) => run_review(args, &global, streams, environment).await,
         Command::Demo(args) => run_demo(args, &global, streams, environment).await,
-        Command::Explain(ExplainArgs { id, run }) => {
+        Command::Explain(ExplainArgs {
+            id,
+            run,
+            config_dir,
+        }) => {
             let display = display(&global, streams, true);
-            write_product(&explain::run(&id, run, &display, environment).await?)?;
+            let place = explain::Place { run, config_dir };
+            write_product(&explain::run(&id, &place, &display, environment).await?)?;
             Ok(EXIT_OK)
         }
         Command::RefCheck(args) => run_ref_check(args, &global, environment).await,
@@ -167,7 +194,7 @@ async fn run_review(
         .iter()
         .map(|text| text.parse())
         .collect::<Result<_, _>>()?;
-    review::check_outputs(&outputs)?;
+    review::check_outputs(&outputs, args.plan, environment)?;
     let input = match (args.diff, args.staged, args.base) {
         (Some(path), _, _) if path == Path::new("-") => Input::PatchBytes(read_stdin()?),
         (Some(path), _, _) => Input::PatchFile(path),
@@ -223,9 +250,13 @@ async fn run_demo(
 ) -> Result<u8, AppError> {
     let sample = demo::prepare(args.keep.as_deref(), environment)?;
     if !global.quiet {
-        stream::talk(
-            "A sample repository with an uncommitted change; what follows is `ecr review` in it.",
-        );
+        let place = args
+            .keep
+            .as_ref()
+            .map_or_else(String::new, |_| format!(" in {}", sample.root().display()));
+        stream::talk(&format!(
+            "A sample repository with an uncommitted change{place}; what follows is `ecr review` in it."
+        ));
     }
     let request = Request {
         input: Input::Local(LocalInput::WorkTree),

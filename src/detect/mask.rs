@@ -25,10 +25,19 @@ struct Hidden {
 ///
 /// `mask(mask(x)) == mask(x)`, and no [`secrets`] match survives. Returns the text itself where there is nothing to hide.
 pub fn mask(text: &str) -> Cow<'_, str> {
+    mask_with(text, false)
+}
+
+/// As [`mask`], but what spans several lines leaves its line feeds behind, so that every line keeps its number.
+pub fn mask_lines(text: &str) -> Cow<'_, str> {
+    mask_with(text, true)
+}
+
+fn mask_with(text: &str, keep_lines: bool) -> Cow<'_, str> {
     let mut masked = Cow::Borrowed(text);
     // What is hidden may lay bare another match (a boundary becomes clean): at most a few rounds.
     for _ in 0..4 {
-        match mask_once(&masked) {
+        match mask_once(&masked, keep_lines) {
             Some(next) if next != *masked => masked = Cow::Owned(next),
             _ => break,
         }
@@ -36,7 +45,7 @@ pub fn mask(text: &str) -> Cow<'_, str> {
     masked
 }
 
-fn mask_once(text: &str) -> Option<String> {
+fn mask_once(text: &str, keep_lines: bool) -> Option<String> {
     let bytes = text.as_bytes();
     let mut hidden = Vec::new();
     hidden.extend(secrets(bytes).into_iter().map(|m| Hidden {
@@ -71,7 +80,7 @@ fn mask_once(text: &str) -> Option<String> {
     if hidden.is_empty() {
         None
     } else {
-        Some(replace(text, hidden))
+        Some(replace(text, hidden, keep_lines))
     }
 }
 
@@ -197,7 +206,7 @@ fn named_values(bytes: &[u8], hidden: &mut Vec<Hidden>) {
 }
 
 /// Writes the text with the hidden parts, merged where they touch, replaced.
-fn replace(text: &str, mut hidden: Vec<Hidden>) -> String {
+fn replace(text: &str, mut hidden: Vec<Hidden>, keep_lines: bool) -> String {
     let bytes = text.as_bytes();
     for part in &mut hidden {
         // A token is hidden to its very end, whatever length its format has.
@@ -218,6 +227,12 @@ fn replace(text: &str, mut hidden: Vec<Hidden>) -> String {
         if part.range.end <= at {
             continue;
         }
+        let lines = if keep_lines {
+            let new = part.range.start.max(at)..part.range.end;
+            memchr::memchr_iter(b'\n', &bytes[new]).count()
+        } else {
+            0
+        };
         if part.range.start >= at {
             let kept = part.range.start + part.keep;
             push(&mut out, text, at..kept);
@@ -229,6 +244,7 @@ fn replace(text: &str, mut hidden: Vec<Hidden>) -> String {
                 out.push_str(ELLIPSIS);
             }
         }
+        out.extend(std::iter::repeat_n('\n', lines));
         at = part.range.end;
     }
     push(&mut out, text, at..text.len());
@@ -316,5 +332,8 @@ mod tests {
         ]
         .concat();
         assert_eq!(mask(&text), "a\n[private key …]\nb");
+        let numbered = mask_lines(&text);
+        assert_eq!(numbered, "a\n[private key …]\n\n\n\nb");
+        assert_eq!(mask_lines(&numbered), numbered);
     }
 }

@@ -352,6 +352,8 @@ pub struct ToolRecord {
     pub calls: u32,
     /// Lines shown, 1-based, sorted and merged, by file.
     pub seen: BTreeMap<RepoPath, Vec<RangeInclusive<u32>>>,
+    /// Changed files that the model says, in `finish`, it has examined.
+    pub examined: Vec<RepoPath>,
 }
 
 /// The tool door of one pass; the same object serves MCP and the in-memory loop.

@@ -11,6 +11,7 @@
 
 mod architecture;
 mod checks;
+mod cli;
 mod config;
 mod conformance;
 mod diff;
@@ -23,3 +24,4 @@ mod render;
 mod source;
 mod structural;
 mod support;
+mod tool_door;

@@ -57,20 +57,10 @@ pub(super) async fn load_setup(
         || Arc::new(MemoryTree::new()) as Arc<dyn Tree>,
         |(_, tree)| tree,
     );
-    let option = match &request.config_dir {
-        Some(folder) => Some(folder.to_str().ok_or_else(|| {
-            AppError::new(
-                format!("--config-dir {}: the path is not UTF-8", folder.display()),
-                "name a folder with a UTF-8 path",
-            )
-        })?),
-        None => None,
-    };
-    let choice = SetupChoice::new(option, environment.text(ECR_CONFIG_DIR.name))
-        .map_err(|problem| AppError::plain(problem.render(false)))?;
+    let choice = setup_choice(request.config_dir.as_deref(), environment)?;
     let overrides = Overrides {
         model: None,
-        reviewer_model: environment.text(REVIEWER_MODEL.name).map(str::to_owned),
+        reviewer_model: utf8(environment, REVIEWER_MODEL.name)?.map(str::to_owned),
     };
     let agents = request.agents.clone();
     let built =
@@ -86,6 +76,40 @@ pub(super) async fn load_setup(
     };
     setup.root = root;
     Ok(setup)
+}
+
+/// What `--config-dir` and `ECR_CONFIG_DIR` ask for.
+pub(in crate::app) fn setup_choice(
+    option: Option<&Path>,
+    environment: &Environment,
+) -> Result<SetupChoice, AppError> {
+    let option = option
+        .map(|folder| {
+            folder.to_str().ok_or_else(|| {
+                AppError::new(
+                    format!("--config-dir {}: the path is not UTF-8", folder.display()),
+                    "name a folder with a UTF-8 path",
+                )
+            })
+        })
+        .transpose()?;
+    SetupChoice::new(option, utf8(environment, ECR_CONFIG_DIR.name)?)
+        .map_err(|problem| AppError::rendered(&problem.render(false)))
+}
+
+/// A variable that must not be passed over because it cannot be read.
+fn utf8<'a>(environment: &'a Environment, name: &str) -> Result<Option<&'a str>, AppError> {
+    environment
+        .get(name)
+        .map(|value| {
+            value.to_str().ok_or_else(|| {
+                AppError::new(
+                    format!("{name}: the value is not UTF-8"),
+                    format!("set {name} to UTF-8 text, or unset it"),
+                )
+            })
+        })
+        .transpose()
 }
 
 /// The checkout around the current folder. A patch can be reviewed outside of any.
@@ -127,11 +151,11 @@ fn build(
         },
     };
     let loaded = config::load(tree, &location, overrides)
-        .map_err(|errors| AppError::plain(errors.render(false).trim_end().to_owned()))?;
+        .map_err(|errors| AppError::rendered(&errors.render(false)))?;
     let mut warnings: Vec<_> = loaded
         .warnings
         .iter()
-        .map(|warning| warning.render(false))
+        .map(|warning| warning.render(false).trim_end().to_owned())
         .collect();
 
     let rules = match (&loaded.setup, &location) {
@@ -238,13 +262,25 @@ fn known_agents(asked: &[String], loaded: &LoadedConfig) -> Result<(), AppError>
         .map(|agent| agent.id.as_str())
         .chain([super::CHECKS_AGENT])
         .collect();
-    match asked.iter().find(|id| !known.contains(&id.as_str())) {
-        None => Ok(()),
-        Some(id) => Err(AppError::new(
+    if let Some(id) = asked.iter().find(|id| !known.contains(&id.as_str())) {
+        return Err(AppError::new(
             format!("--agents: there is no reviewer `{id}`"),
             format!("the reviewers are: {}", known.join(", ")),
-        )),
+        ));
     }
+    if !asked.is_empty() && !asked.iter().any(|id| id == super::CHECKS_AGENT) {
+        return Err(AppError::new(
+            format!(
+                "--agents {}: this version of ecr cannot call a model yet, so nobody would review",
+                asked.join(",")
+            ),
+            format!(
+                "leave --agents out, or name `{}`, the built-in checks",
+                super::CHECKS_AGENT
+            ),
+        ));
+    }
+    Ok(())
 }
 
 /// A rule file: its path and content.

@@ -118,7 +118,9 @@ fn check_text(
         added,
     };
     checks::check_text(&checked, &mut |hit| kept.take(hit));
-    if let Err(error) = structural::check(&checked, &mut |hit| kept.take(hit)) {
+    if kept.settings.any_structural()
+        && let Err(error) = structural::check(&checked, &mut |hit| kept.take(hit))
+    {
         gaps.push(format!("not parsed: {error}"));
     }
     if let Some(repository) = kept.settings.repository.clone()
@@ -213,9 +215,9 @@ fn wants_content(path: &RepoPath, settings: &CheckSettings) -> bool {
         b"sh", b"bash", b"go", b"java", b"js", b"cjs", b"mjs", b"jsx", b"py", b"pyi", b"rs",
         b"tsx", b"ts", b"cts", b"mts",
     ];
-    let repository_yaml =
-        settings.repository.is_some() && matches!(path.extension(), Some(b"yml" | b"yaml"));
+    let repository = settings.repository.is_some();
+    let parsed = path.extension().is_none_or(|e| PARSED.contains(&e));
     checks::wants_content(path)
-        || path.extension().is_none_or(|e| PARSED.contains(&e))
-        || repository_yaml
+        || (parsed && (repository || settings.any_structural()))
+        || (repository && matches!(path.extension(), Some(b"yml" | b"yaml")))
 }

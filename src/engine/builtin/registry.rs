@@ -85,6 +85,13 @@ impl fmt::Debug for CheckSettings {
 }
 
 impl CheckSettings {
+    /// True unless every structural rule is switched off: then no file has to be parsed.
+    pub(super) fn any_structural(&self) -> bool {
+        structural::RULES
+            .iter()
+            .any(|rule| self.severities.get(rule.id) != Some(&None))
+    }
+
     /// The text of `rule` with its configured severity; `None` when it is switched off or unknown.
     pub(super) fn text_of<'a>(&'a self, rule: &str) -> Option<RuleText<'a>> {
         let known = rules().find(|r| r.id == rule).map(|r| RuleText {
@@ -146,6 +153,7 @@ mod tests {
             .severities
             .insert("merge-conflict".into(), Some(Severity::Suggestion));
         settings.severities.insert("large-file".into(), None);
+        assert!(settings.any_structural());
         assert_eq!(
             settings.text_of("merge-conflict").unwrap().severity,
             Severity::Suggestion
@@ -153,5 +161,8 @@ mod tests {
         assert!(
             settings.text_of("large-file").is_none() && settings.text_of("no-such-rule").is_none()
         );
+        let off = structural::RULES.iter().map(|r| (r.id.to_owned(), None));
+        settings.severities.extend(off);
+        assert!(!settings.any_structural());
     }
 }
