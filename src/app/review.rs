@@ -388,7 +388,6 @@ struct Prepared {
     tree: Option<Arc<dyn Tree>>,
     chunks: Vec<Vec<usize>>,
     plan: Plan,
-    reviewers: Vec<PlannedAgent>,
 }
 
 async fn prepare(
@@ -414,8 +413,7 @@ async fn prepare(
     let checks = setup.loaded.config.checks.enabled
         && (request.agents.is_empty() || request.agents.iter().any(|a| a == CHECKS_AGENT));
     let checks = if checks { Some(checks_agent()?) } else { None };
-    let reviewers = models::reviewers(&setup.loaded, &request.agents)?;
-    let agents = reviewers.clone();
+    let agents = setup.reviewers.clone();
     let never_sent = models::never_sent(&setup.loaded)?;
     let diff = Arc::new(input.diff);
     let head = tree.clone();
@@ -462,7 +460,6 @@ async fn prepare(
         tree,
         chunks,
         plan,
-        reviewers,
     })
 }
 
@@ -497,7 +494,7 @@ async fn execute(
     let concurrency = usize::try_from(config.chunk.concurrency.unwrap_or(6)).unwrap_or(6);
     models::connect(
         &mut engines,
-        &prepared.reviewers,
+        &setup.reviewers,
         &setup.loaded,
         environment,
         concurrency,

@@ -193,52 +193,34 @@ fn a_linked_setup_folder_is_refused() {
 }
 
 #[test]
-fn a_model_is_not_called_yet_and_every_report_says_so() {
+fn a_model_that_cannot_be_called_is_an_error_and_never_a_review_without_it() {
     let repo = warned();
-    let words = "this version of ecr cannot call a model yet: only the built-in checks ran";
     let env = [("REVIEWER_MODEL", "openai/some-model")];
-    let check = |ran: Ran, format: &str| {
-        let ran = ran.exits(0);
-        let folded = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
-        if matches!(format, "json" | "markdown") {
-            assert!(folded.contains(words), "{format}: {ran:#?}");
-        }
+    for args in [&[][..], &["--json"], &["--plan"]] {
+        ecr_env(&repo, &env, args).refused("openai/some-model", "\"engines\"");
+    }
+    for format in [
+        "terminal", "json", "markdown", "github", "agent", "sarif", "gitlab", "rdjson",
+    ] {
+        let ran = ecr_env(&repo, &env, &["--agents", "checks", "--format", format]).exits(0);
         let lower = ran.out.to_lowercase();
         assert!(
             !lower.contains("approve") && !lower.contains("lgtm"),
             "{format}: {ran:#?}"
         );
-    };
-    for format in [
-        "terminal", "json", "markdown", "github", "agent", "sarif", "gitlab", "rdjson",
-    ] {
-        check(ecr_env(&repo, &env, &["--format", format]), format);
     }
-    let report = ecr_env(&repo, &env, &["--json"]).json();
+    let report = ecr_env(&repo, &env, &["--agents", "checks", "--json"]).json();
     assert_eq!(report["decision"], "checks_only");
-    assert!(
-        report["notes"].to_string().contains("openai/some-model"),
-        "{report:#}"
-    );
-    let plan = ecr_env(&repo, &env, &["--plan"]).exits(0);
-    let folded = plan.out.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(folded.contains(words), "{plan:#?}");
 
-    // Blank is unset; nonsense is an error.
+    // Blank is unset; nonsense is an error; the flag wins over the variable.
     let report = ecr_env(&repo, &[("REVIEWER_MODEL", "  ")], &["--json"])
         .exits(0)
         .json();
-    assert!(
-        !report["notes"].to_string().contains("cannot call"),
-        "{report:#}"
-    );
+    assert_eq!(report["decision"], "checks_only");
     ecr_env(&repo, &[("REVIEWER_MODEL", "two words")], &[]).refused("REVIEWER_MODEL", "");
+    ecr_env(&repo, &env, &["--model", "acme/other"]).refused("acme/other", "\"engines\"");
     repo.write(CONFIG, "{ \"model\": \"anthropic/some-model\" }");
-    let report = ecr(&repo, &["--json"]).exits(0).json();
-    assert!(
-        report["notes"].to_string().contains("anthropic/some-model"),
-        "{report:#}"
-    );
+    ecr(&repo, &["--json"]).refused("anthropic/some-model", "\"engines\"");
 }
 
 #[test]
