@@ -212,7 +212,6 @@ pub async fn review(
     let setup = load_setup(&request, environment, local.as_ref(), &cancel)
         .await
         .map_err(interrupted)?;
-    let reviewers = models::reviewers(&setup.loaded, &request.agents)?;
     if !display.quiet {
         for warning in &setup.warnings {
             let _ = writeln!(talk, "{warning}");
@@ -236,7 +235,7 @@ pub async fn review(
         Loaded::Nothing(review) => *review,
         Loaded::Change(input) => {
             progress.event(ProgressEvent::Note(selection_line(&input)));
-            let prepared = prepare(*input, source.as_ref(), &setup, &request, reviewers)
+            let prepared = prepare(*input, source.as_ref(), &setup, &request)
                 .await
                 .map_err(interrupted)?;
             if request.plan_only {
@@ -389,7 +388,6 @@ struct Prepared {
     tree: Option<Arc<dyn Tree>>,
     chunks: Vec<Vec<usize>>,
     plan: Plan,
-    reviewers: Vec<PlannedAgent>,
 }
 
 async fn prepare(
@@ -397,7 +395,6 @@ async fn prepare(
     source: &dyn ReviewSource,
     setup: &Setup,
     request: &Request,
-    reviewers: Vec<PlannedAgent>,
 ) -> Result<Prepared, AppError> {
     let tree = some_tree(source.tree().await.map_err(source_error)?);
     let base = some_tree(source.base_tree().await.map_err(source_error)?);
@@ -416,7 +413,7 @@ async fn prepare(
     let checks = setup.loaded.config.checks.enabled
         && (request.agents.is_empty() || request.agents.iter().any(|a| a == CHECKS_AGENT));
     let checks = if checks { Some(checks_agent()?) } else { None };
-    let agents = reviewers.clone();
+    let agents = setup.reviewers.clone();
     let never_sent = models::never_sent(&setup.loaded)?;
     let diff = Arc::new(input.diff);
     let head = tree.clone();
@@ -463,7 +460,6 @@ async fn prepare(
         tree,
         chunks,
         plan,
-        reviewers,
     })
 }
 
@@ -498,7 +494,7 @@ async fn execute(
     let concurrency = usize::try_from(config.chunk.concurrency.unwrap_or(6)).unwrap_or(6);
     models::connect(
         &mut engines,
-        &prepared.reviewers,
+        &setup.reviewers,
         &setup.loaded,
         environment,
         concurrency,

@@ -18,6 +18,8 @@ use futures_util::StreamExt as _;
 use http::{HeaderMap, Method};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Mutex;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
 const CALLS: usize = 400;
@@ -52,7 +54,7 @@ const HEAD: &[u8] =
 
 /// Answers requests on one connection by the word in their body: `short`, `ticks` (an event each
 /// time a byte arrives out of band), `flood`.
-async fn provide(mut stream: TcpStream, mut ticks: tokio::sync::mpsc::UnboundedReceiver<()>) {
+async fn provide(mut stream: TcpStream, ticks: Arc<Mutex<UnboundedReceiver<()>>>) {
     stream.set_nodelay(true).unwrap();
     let mut request = Vec::new();
     let mut piece = vec![0; 16 * 1024];
@@ -71,7 +73,7 @@ async fn provide(mut stream: TcpStream, mut ticks: tokio::sync::mpsc::UnboundedR
         stream.write_all(&first).await.unwrap();
         if has("\"ticks\"") {
             for _ in 0..EVENTS {
-                ticks.recv().await;
+                ticks.lock().await.recv().await;
                 stream.write_all(&chunk(&event("tick"))).await.unwrap();
             }
         } else if has("\"flood\"") {
@@ -115,7 +117,7 @@ fn percentile(times: &mut [Duration], percent: usize) -> Duration {
     times[(times.len() - 1) * percent / 100]
 }
 
-async fn measure(side: &Side, ticks: &tokio::sync::mpsc::UnboundedSender<()>) {
+async fn measure(side: &Side, ticks: &UnboundedSender<()>) {
     let client = HttpClient::new(&HttpSettings::default()).unwrap();
     let mut firsts = Vec::new();
     for _ in 0..CALLS {
@@ -162,14 +164,16 @@ async fn measure(side: &Side, ticks: &tokio::sync::mpsc::UnboundedSender<()>) {
     );
 }
 
-async fn provider() -> (String, tokio::sync::mpsc::UnboundedSender<()>) {
+async fn provider() -> (String, UnboundedSender<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());
-    let (send, receive) = tokio::sync::mpsc::unbounded_channel();
+    let (send, receive) = unbounded_channel();
+    let ticks = Arc::new(Mutex::new(receive));
     tokio::spawn(async move {
-        // One connection: the clients keep theirs alive.
-        let (stream, _) = listener.accept().await.unwrap();
-        provide(stream, receive).await;
+        // Several: a client does not always find its last connection idle again in time.
+        while let Ok((stream, _)) = listener.accept().await {
+            tokio::spawn(provide(stream, Arc::clone(&ticks)));
+        }
     });
     (base, send)
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ecr::diff::{Diff, parse_patch};
 use ecr::engine::builtin::{BuiltinEngine, CheckSettings};
+use ecr::gateway::Protocol;
 use ecr::model::{
     AgentId, EngineName, FindingReport, Fingerprint, ModelId, PassId, PassKind, Usage,
     UsageConfidence,
@@ -13,11 +14,14 @@ use ecr::port::{
     Completion, EngineError, FindingReceipt, FindingSink, Meter, PassContext, PassOutcome,
     PassRequest, Progress, ProgressEvent, ReviewEngine,
 };
+use serde_json::json;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::api::rig::Rig;
 use crate::support::fake_engine::{Act, FakeEngine, diff_of, finding};
+use crate::support::model_server::{Reply, Script, Step};
 
 /// An engine with what the suite has to know about it.
 struct Subject {
@@ -31,7 +35,7 @@ struct Subject {
     reports: bool,
 }
 
-fn subjects() -> Vec<Subject> {
+async fn subjects() -> Vec<Subject> {
     let report = || {
         [
             Act::Report(finding(0, 1, "Wrong value")),
@@ -62,13 +66,41 @@ fn subjects() -> Vec<Subject> {
         deterministic: true,
         reports: true,
     };
+    let api = Subject {
+        engine: api().await,
+        kind: PassKind::Review,
+        model: Some(ModelId::new("acme/one").unwrap()),
+        diff: diff_of(&[3, 3]),
+        deterministic: true,
+        reports: true,
+    };
     vec![
+        api,
         builtin,
         subject(FakeEngine::new("fake")),
         subject(
             FakeEngine::new("fake-without-usage").with_capabilities(|c| c.usage_reporting = false),
         ),
     ]
+}
+
+/// The engine of our own; its provider says everything in one turn, to whoever asks.
+async fn api() -> Arc<dyn ReviewEngine> {
+    let diff = diff_of(&[3, 3]);
+    let files: Vec<_> = diff.files.iter().map(|f| f.path.to_lossy()).collect();
+    let report = |at: usize, line: u32, title: &str| {
+        json!({"severity": "warning", "category": "correctness", "file": files[at], "line": line, "side": "new",
+            "title": title, "consequence": "It fails.", "evidence": format!("let f{at}_{line} = value;")})
+    };
+    let review = || {
+        let reply = Reply::default()
+            .tool("report", report(0, 1, "Wrong value"))
+            .tool("report", report(1, 2, "Race on start"))
+            .tool("finish", json!({"examined": files}));
+        Step::from(reply)
+    };
+    let script = Script::new((0..64).map(|_| review()));
+    Rig::new(Protocol::AnthropicMessages, script).await.engine
 }
 
 /// Takes everything and answers as the pipeline would.
@@ -163,7 +195,7 @@ impl Subject {
 
 #[tokio::test(start_paused = true)]
 async fn preflight_spends_nothing_and_agrees() {
-    for subject in subjects() {
+    for subject in subjects().await {
         let models: Vec<ModelId> = subject.model.iter().cloned().collect();
         assert_eq!(
             subject.engine.preflight(&models).await,
@@ -177,7 +209,7 @@ async fn preflight_spends_nothing_and_agrees() {
 
 #[tokio::test(start_paused = true)]
 async fn a_pass_examines_its_files_or_names_them_and_keeps_its_word_on_usage() {
-    for subject in subjects() {
+    for subject in subjects().await {
         let ran = subject.succeed("one/1").await;
         let outcome = ran.result.as_ref().unwrap();
         assert_eq!(
@@ -210,7 +242,7 @@ async fn a_pass_examines_its_files_or_names_them_and_keeps_its_word_on_usage() {
 
 #[tokio::test(start_paused = true)]
 async fn the_same_instance_runs_again_with_the_same_result() {
-    for subject in subjects() {
+    for subject in subjects().await {
         let (first, second) = (subject.succeed("a").await, subject.succeed("b").await);
         assert!(first.result.is_ok() && second.result.is_ok());
         if subject.deterministic {
@@ -221,7 +253,7 @@ async fn the_same_instance_runs_again_with_the_same_result() {
 
 #[tokio::test(start_paused = true)]
 async fn eight_passes_at_once_do_not_mix() {
-    for subject in subjects() {
+    for subject in subjects().await {
         let alone = subject.succeed("alone").await.findings();
         let subject = Arc::new(subject);
         let mut tasks = JoinSet::new();
@@ -246,7 +278,7 @@ async fn eight_passes_at_once_do_not_mix() {
 
 #[tokio::test(start_paused = true)]
 async fn a_cancelled_pass_ends_at_once_and_is_not_complete() {
-    for subject in subjects() {
+    for subject in subjects().await {
         let cancel = CancellationToken::new();
         cancel.cancel();
         let begun = Instant::now();
@@ -263,7 +295,7 @@ async fn a_cancelled_pass_ends_at_once_and_is_not_complete() {
 
 #[tokio::test(start_paused = true)]
 async fn a_pass_without_time_ends_at_its_deadline_and_is_not_complete() {
-    for subject in subjects() {
+    for subject in subjects().await {
         let begun = Instant::now();
         let ran = subject
             .run("one/1", Duration::ZERO, CancellationToken::new())

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::Request;
-use crate::app::{AppError, Environment};
+use crate::app::{AppError, Environment, models};
 use crate::config::env::{ECR_CONFIG_DIR, REVIEWER_MODEL};
 use crate::config::{
     self, LoadedConfig, Overrides, RuleLevel, SetupChoice, SetupLocation, SetupOrigin,
@@ -16,6 +16,7 @@ use crate::engine::builtin::structural::{RepositoryRules, RuleFileError};
 use crate::engine::builtin::{BuiltinEngine, CheckSettings, ExtraRules};
 use crate::git::{HostEnv, Repository};
 use crate::model::{RepoPath, Severity};
+use crate::pipeline::PlannedAgent;
 use crate::port::ReviewEngine;
 use crate::source::LocalSource;
 use crate::tree::{MemoryTree, Tree};
@@ -26,6 +27,8 @@ const MAX_FILE_BYTES: u64 = 1024 * 1024;
 /// Everything that a review takes from the repository's set-up.
 pub(super) struct Setup {
     pub(super) loaded: LoadedConfig,
+    /// The model reviewers that take part; empty when no model is named.
+    pub(super) reviewers: Vec<PlannedAgent>,
     /// The work tree, where there is one.
     pub(super) root: Option<PathBuf>,
     /// The set-up folder on disk, where there is one in the repository.
@@ -172,6 +175,7 @@ fn build(
     let own = RepositoryRules::compile(&files, &built_in).map_err(|errors| rule_errors(&errors))?;
 
     known_agents(agents, &loaded)?;
+    let reviewers = models::reviewers(&loaded, agents)?;
     let known: Vec<_> = built_in
         .iter()
         .copied()
@@ -204,6 +208,7 @@ fn build(
     };
     Ok(Setup {
         loaded,
+        reviewers,
         root: None,
         folder: None,
         warnings,
@@ -249,15 +254,15 @@ fn known_agents(asked: &[String], loaded: &LoadedConfig) -> Result<(), AppError>
             format!("the reviewers are: {}", known.join(", ")),
         ));
     }
-    let checks_asked = asked.is_empty() || asked.iter().any(|id| id == super::CHECKS_AGENT);
-    if !checks_asked && loaded.models().is_empty() {
+    let checks = asked.iter().any(|id| id == super::CHECKS_AGENT);
+    if !asked.is_empty() && !checks && loaded.models().is_empty() {
         return Err(AppError::new(
             format!(
-                "--agents {}: no model is configured, so nobody would review",
+                "--agents {}: no model is named, so nobody would review",
                 asked.join(",")
             ),
             format!(
-                "set a model (--model, REVIEWER_MODEL or `model`), or name `{}`, the built-in checks",
+                "name one with --model provider/model, or name `{}`, the built-in checks",
                 super::CHECKS_AGENT
             ),
         ));

@@ -71,6 +71,10 @@ impl ReviewEngine for BuiltinEngine {
             let cancel = context.cancel.clone();
             let deadline = context.deadline;
             let stop = cancel.child_token();
+            // Without time nothing is begun; the race below could be won by a quick check.
+            if context.remaining().is_zero() {
+                stop.cancel();
+            }
             // Dropping this future must silence the threads that it cannot join.
             let abandoned = CancellationToken::new();
             let _guard = abandoned.clone().drop_guard();

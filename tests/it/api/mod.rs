@@ -3,5 +3,5 @@
 mod faults;
 mod protocols;
 mod review;
-mod rig;
+pub(crate) mod rig;
 mod settings;

@@ -222,3 +222,37 @@ async fn a_review_without_tools_reports_what_its_reply_lists() {
         assert_eq!(rig.titles(), titles, "{text}");
     }
 }
+
+/// What we add to a request: neither the set-up's texts, nor the change, nor the schemas of the tools.
+#[tokio::test(start_paused = true)]
+async fn a_request_carries_at_most_two_kilobytes_of_ours() {
+    let diff = super::rig::diff();
+    let section = diff.files[0].section.len();
+    let method = ecr::prompt::reviewer_system("", "").len();
+    let task = ecr::prompt::ReviewTask {
+        diff: &diff,
+        files: &[0],
+        filtered: &[None],
+        mark: "0123456789abcdef",
+    };
+    let frame = task.text().len() - section;
+    for protocol in PROTOCOLS {
+        let rig = Rig::new(protocol, Script::new([finish().into()])).await;
+        rig.run().await.unwrap();
+        let mut body = rig.body(0);
+        let said = |tool: &Value| {
+            let text = tool["description"].as_str();
+            text.or(tool["function"]["description"].as_str())
+                .unwrap()
+                .len()
+        };
+        let said: usize = body["tools"].as_array().unwrap().iter().map(said).sum();
+        body["tools"] = json!([]);
+        let envelope = body.to_string().len() - "You review.".len() - "The task.".len();
+        let ours = method + frame + said + envelope;
+        assert!(
+            ours <= 2_048,
+            "{protocol:?}: {method} + {frame} + {said} + {envelope} = {ours}"
+        );
+    }
+}

@@ -193,33 +193,34 @@ fn a_linked_setup_folder_is_refused() {
 }
 
 #[test]
-fn a_model_that_no_engine_serves_is_refused_and_none_is_said() {
+fn a_model_that_cannot_be_called_is_an_error_and_never_a_review_without_it() {
     let repo = warned();
-    // Another engine is never taken silently.
-    ecr_env(&repo, &[("REVIEWER_MODEL", "openai/some-model")], &[])
-        .refused("openai/some-model", "\"engines\"");
-    repo.write(CONFIG, "{ \"model\": \"anthropic/some-model\" }");
-    ecr(&repo, &["--json"]).refused("anthropic/some-model", "\"engines\"");
-    std::fs::remove_file(repo.root().join(CONFIG)).unwrap();
-    // Blank is unset; nonsense is an error.
-    let blank = [("REVIEWER_MODEL", "  ")];
+    let env = [("REVIEWER_MODEL", "openai/some-model")];
+    for args in [&[][..], &["--json"], &["--plan"]] {
+        ecr_env(&repo, &env, args).refused("openai/some-model", "\"engines\"");
+    }
     for format in [
         "terminal", "json", "markdown", "github", "agent", "sarif", "gitlab", "rdjson",
     ] {
-        let ran = ecr_env(&repo, &blank, &["--format", format]).exits(0);
+        let ran = ecr_env(&repo, &env, &["--agents", "checks", "--format", format]).exits(0);
         let lower = ran.out.to_lowercase();
         assert!(
             !lower.contains("approve") && !lower.contains("lgtm"),
             "{format}: {ran:#?}"
         );
-        let folded = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
-        if matches!(format, "terminal" | "json" | "markdown") {
-            assert!(folded.contains("only the built-in checks ran"), "{ran:#?}");
-        }
     }
-    let report = ecr_env(&repo, &blank, &["--json"]).json();
+    let report = ecr_env(&repo, &env, &["--agents", "checks", "--json"]).json();
+    assert_eq!(report["decision"], "checks_only");
+
+    // Blank is unset; nonsense is an error; the flag wins over the variable.
+    let report = ecr_env(&repo, &[("REVIEWER_MODEL", "  ")], &["--json"])
+        .exits(0)
+        .json();
     assert_eq!(report["decision"], "checks_only");
     ecr_env(&repo, &[("REVIEWER_MODEL", "two words")], &[]).refused("REVIEWER_MODEL", "");
+    ecr_env(&repo, &env, &["--model", "acme/other"]).refused("acme/other", "\"engines\"");
+    repo.write(CONFIG, "{ \"model\": \"anthropic/some-model\" }");
+    ecr(&repo, &["--json"]).refused("anthropic/some-model", "\"engines\"");
 }
 
 #[test]

@@ -262,5 +262,5 @@ fn agents() {
     ecr(&repo, &["--agents", "nobody"]).refused("no reviewer `nobody`", "security");
     ecr(&repo, &["--agents", "checks,nobody"]).refused("no reviewer `nobody`", "next: ");
     ecr(&repo, &["--agents", "checks,"]).refused("no reviewer ``", "next: ");
-    ecr(&repo, &["--agents", "security"]).refused("no model is configured", "`checks`");
+    ecr(&repo, &["--agents", "security"]).refused("no model is named", "`checks`");
 }
