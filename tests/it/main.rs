@@ -10,6 +10,7 @@
 )]
 
 mod architecture;
+mod attacks;
 mod checks;
 mod config;
 mod conformance;

@@ -1,0 +1,3 @@
+//! Ways found to fool a review, each closed.
+
+mod runner;
