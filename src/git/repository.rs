@@ -165,19 +165,21 @@ impl Repository {
         }
         // Ranges (`a..b`) are refused by `--verify` itself.
         let spec = format!("{name}^{{commit}}");
-        let output = self
-            .output(Call::new(&[
-                "rev-parse",
-                "--verify",
-                "--quiet",
-                "--end-of-options",
-                &spec,
-            ]))
-            .await?;
+        let call = Call::new(&["rev-parse", "--verify", "--end-of-options", &spec]);
+        let warns = ("core.warnAmbiguousRefs".into(), "true".into());
+        let output = self.output(call.settings(&[warns])).await?;
         if !output.status.success() {
             return Err(GitError::UnknownRef {
                 name: name.to_owned(),
             });
+        }
+        // git would take the tag before the branch, and tags arrive with a fetch from whoever may push them. `HEAD`
+        // and full ids win over refs of that name.
+        let certain = name == "HEAD" || CommitId::new(name).is_ok();
+        if !certain && memchr::memmem::find(&output.stderr, b"is ambiguous").is_some() {
+            return Err(bad(
+                "it is ambiguous (refs/heads/…, refs/tags/… and refs/remotes/… are not)",
+            ));
         }
         commit_id("rev-parse", &output.stdout)
     }
@@ -348,7 +350,9 @@ async fn layout(git: &Git, folder: &Path) -> Result<Layout, GitError> {
         message: message.to_owned(),
     };
     let has_tree = *bare == b"false" && *inside == b"true";
-    if rest.iter().filter(|l| !l.is_empty()).count() != usize::from(has_tree) {
+    // A work tree that is elsewhere (`core.worktree`) is printed, too, and is none of this folder's.
+    let last = rest.iter().filter(|l| !l.is_empty()).count();
+    if last > 1 || (has_tree && last != 1) {
         return Err(odd("the repository's path holds a line break"));
     }
     Ok(Layout {

@@ -50,12 +50,15 @@ impl<F: Formatter> Formatter for Escaping<F> {
         writer: &mut W,
         fragment: &str,
     ) -> io::Result<()> {
-        if self.also.is_empty() && is_plain(fragment) {
+        // `##[name]` anywhere in a line is a workflow command to a GitHub runner.
+        let command = fragment.contains("##[");
+        if self.also.is_empty() && is_plain(fragment) && !command {
             return writer.write_all(fragment.as_bytes());
         }
         let mut clean = 0;
         for (at, c) in fragment.char_indices() {
-            if is_hidden(c) || self.also.contains(c) {
+            let opens_command = command && c == '[' && fragment[..at].ends_with("##");
+            if is_hidden(c) || self.also.contains(c) || opens_command {
                 writer.write_all(&fragment.as_bytes()[clean..at])?;
                 let mut units = [0; 2];
                 for unit in c.encode_utf16(&mut units) {

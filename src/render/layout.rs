@@ -6,6 +6,8 @@ use anstyle::{AnsiColor, Style};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
+use super::safe::inert;
+
 /// How much to say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Verbosity {
@@ -117,7 +119,7 @@ impl<'a> Page<'a> {
 
     /// A line that is ready: its parts painted, its width settled by the caller.
     pub(super) fn line(&mut self, line: &str) {
-        self.out.push_str(line.trim_end_matches(' '));
+        self.out.push_str(&inert(line.trim_end_matches(' ')));
         self.out.push('\n');
     }
 

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _; // writing to a String cannot fail
 
-use super::safe::{printable_line, printable_path};
+use super::safe::{inert, printable_line, printable_path};
 use super::words;
 use crate::model::printable;
 use crate::model::{
@@ -68,7 +68,11 @@ pub(super) fn render(review: &Review) -> String {
         FileOutcome::Filtered,
     );
     notes(&mut out, review);
-    out
+    let mut inert_out = String::with_capacity(out.len());
+    for line in out.split_inclusive('\n') {
+        inert_out.push_str(&inert(line));
+    }
+    inert_out
 }
 
 fn heading(severity: Severity) -> &'static str {

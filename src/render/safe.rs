@@ -18,6 +18,25 @@ pub(super) fn is_plain(text: &str) -> bool {
     text.bytes().all(|b| (0x20..0x7f).contains(&b))
 }
 
+/// `line` such that a GitHub runner, which reads every line of a job's output, takes it for no workflow command: those are
+/// `::name::…` behind white space and `##[name]…` anywhere. The full-width forms are as wide as what they stand for.
+pub(super) fn inert(line: &str) -> Cow<'_, str> {
+    let text = line.trim_start();
+    let leads = text.starts_with("::");
+    if !leads && !line.contains("##[") {
+        return Cow::Borrowed(line);
+    }
+    let mut out = line[..line.len() - text.len()].to_owned();
+    let rest = if leads {
+        out.push('\u{ff1a}');
+        &text[2..]
+    } else {
+        text
+    };
+    out.push_str(&rest.replace("##[", "\u{ff03}["));
+    Cow::Owned(out)
+}
+
 /// One line of safe text: white space folded to single spaces, ends trimmed, the rest printable.
 pub fn printable_line(text: &str) -> String {
     if is_plain(text) && !text.contains("  ") {
@@ -106,6 +125,20 @@ pub(super) fn mask_words(text: &str, suspect: impl Fn(&str) -> bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_line_is_a_workflow_command_and_none_gets_wider() {
+        for (line, shown) in [
+            ("  ::error::x", "  \u{ff1a}error::x"),
+            (" 1 | ##[group]x", " 1 | \u{ff03}[group]x"),
+            ("a::b #[test]", "a::b #[test]"),
+            ("###[x]", "#\u{ff03}[x]"),
+        ] {
+            assert_eq!(inert(line), shown);
+            let width = unicode_width::UnicodeWidthStr::width;
+            assert_eq!(width(line), width(shown));
+        }
+    }
 
     #[test]
     fn hidden_characters_become_visible() {

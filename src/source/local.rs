@@ -128,8 +128,12 @@ impl LocalSource {
 
     async fn read(&self) -> Result<SourceInput, SourceError> {
         let resolved = self.resolved().await?;
+        // What was left out must be said here, too: it may hold all the changes there are.
+        let missed = resolved.notes.iter().filter(|n| n.kind == NoteKind::Missed);
         let nothing = || SourceError::Nothing {
-            reason: resolved.nothing.clone(),
+            reason: missed.clone().fold(resolved.nothing.clone(), |said, note| {
+                format!("{said}; but {}", note.text)
+            }),
             info: Box::new(resolved.info.clone()),
         };
         if resolved.base == resolved.target {

@@ -11,6 +11,7 @@
 
 mod api;
 mod architecture;
+mod attacks;
 mod checks;
 mod cli;
 mod config;
