@@ -3,5 +3,6 @@
 pub mod api;
 pub mod builtin;
 mod doors;
+pub mod opencode;
 
 pub use doors::{Doors, DoorsSettings, OpenDoors};
