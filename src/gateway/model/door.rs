@@ -27,6 +27,9 @@ use crate::port::{EngineError, ProgressEvent};
 
 /// Model calls that a landing pass may still make after the model was told that time is up.
 const LANDING_ROUNDS: u32 = 2;
+/// Answers in a row that broke off: after so many the client is told to stop. Some repeat a call for ever
+/// whose answer has no end.
+const BROKEN: u32 = 3;
 /// How long `close` waits for open calls to be settled.
 const SETTLING: Duration = Duration::from_secs(1);
 
@@ -94,6 +97,8 @@ pub(super) struct State {
     counts: u32,
     /// Model calls since the model was told that time is up.
     landing_rounds: u32,
+    /// Answers in a row that began and failed.
+    pub(super) broken: u32,
 }
 
 impl PassDoor {
@@ -138,6 +143,7 @@ impl PassDoor {
                 tools_seen: false,
                 counts: 0,
                 landing_rounds: 0,
+                broken: 0,
             }),
         }
     }
@@ -267,6 +273,7 @@ impl PassDoor {
         call: &ModelCall,
     ) -> Result<ModelAnswer, DoorError> {
         self.alive()?;
+        self.check_broken()?;
         let (facts, request) = self.read(operation, call)?;
         self.check_tools(&facts)?;
         self.check_landing()?;
@@ -398,6 +405,14 @@ impl PassDoor {
             body: call.body.clone(),
         };
         Ok((facts, request))
+    }
+
+    fn check_broken(&self) -> Result<(), DoorError> {
+        let state = self.state();
+        match &state.ledger.error {
+            Some(error) if state.broken >= BROKEN => Err(error.clone().into()),
+            _ => Ok(()),
+        }
     }
 
     fn check_tools(&self, facts: &RequestFacts) -> Result<(), DoorError> {
