@@ -54,6 +54,11 @@ impl Doors {
         }
     }
 
+    /// The run's gateway.
+    pub fn gateway(&self) -> &Gateway {
+        &self.settings.gateway
+    }
+
     /// The caps of each pass.
     pub fn limits(&self) -> &PassLimits {
         &self.settings.limits

@@ -21,6 +21,7 @@ mod docs;
 mod git;
 mod jail;
 mod model_door;
+mod opencode;
 mod pipeline;
 mod refs;
 mod render;

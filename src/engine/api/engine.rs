@@ -167,14 +167,14 @@ impl ReviewEngine for ApiEngine {
 }
 
 /// How a conversation ended.
-struct Ended {
+pub(in crate::engine) struct Ended {
     /// The text of the last turn.
-    text: String,
-    why: Why,
+    pub(in crate::engine) text: String,
+    pub(in crate::engine) why: Why,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Why {
+pub(in crate::engine) enum Why {
     /// `finish` was received.
     Finished,
     /// The model said its last word in text.
@@ -300,7 +300,7 @@ fn failed(problem: &str) -> ToolAnswer {
 }
 
 /// What the end of a conversation means for the pass.
-fn conclude(
+pub(in crate::engine) fn conclude(
     request: &PassRequest,
     context: &PassContext,
     ended: Ended,
@@ -379,7 +379,10 @@ fn report(request: &PassRequest, context: &PassContext, found: FindingsReply) {
 }
 
 /// Files of the pass that the model neither named as examined nor read.
-fn unexamined(request: &PassRequest, record: &ToolRecord) -> Vec<(RepoPath, String)> {
+pub(in crate::engine) fn unexamined(
+    request: &PassRequest,
+    record: &ToolRecord,
+) -> Vec<(RepoPath, String)> {
     request
         .files
         .iter()

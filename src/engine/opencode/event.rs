@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::fault::{classify, shown};
+use super::fault::{classify, is_of_door, shown};
 use crate::port::EngineError;
 
 /// One line for a person who follows the run.
@@ -72,9 +72,11 @@ impl Reader {
             "error" => {
                 let error = classify(&event.error, now);
                 let told = error.to_string();
+                let of_door = is_of_door(&event.error);
                 // The first one is the cause.
                 self.error.get_or_insert(error);
-                Some(told)
+                // What the door has to say it says itself.
+                (!of_door).then_some(told)
             }
             _ => None,
         }
@@ -207,6 +209,16 @@ mod tests {
         ));
         assert_eq!(reader.error(), Some(&EngineError::ContextOverflow));
         assert_eq!(told.len(), 2);
+    }
+
+    #[test]
+    fn the_end_that_the_door_makes_is_not_told() {
+        let body = json!({"error": {"code": "ecr_final", "message": "ecr: cancelled"}}).to_string();
+        let event = json!({"type": "error", "error": {"name": "APIError",
+            "data": {"statusCode": 400, "responseBody": body}}});
+        let (reader, told) = read(&event.to_string());
+        assert!(told.is_empty(), "{told:?}");
+        assert!(matches!(reader.error(), Some(EngineError::Protocol(_))));
     }
 
     #[test]

@@ -10,6 +10,8 @@ use crate::port::EngineError;
 
 /// The code of an error that the model door has made.
 const DOOR_CODE: &str = "ecr_final";
+/// How its text begins.
+const DOOR_WORDS: &str = "ecr: ";
 /// Characters of a message that are kept.
 const WORDS: usize = 200;
 
@@ -31,6 +33,23 @@ pub fn classify(error: &Value, now: u64) -> EngineError {
     }
 }
 
+/// Whether the model door made this error.
+pub(super) fn is_of_door(error: &Value) -> bool {
+    let body = error["data"]["responseBody"].as_str();
+    body.is_some_and(is_of_door_body)
+}
+
+fn is_of_door_body(body: &str) -> bool {
+    serde_json::from_str::<Value>(body).is_ok_and(|body| {
+        let error = &body["error"];
+        // Anthropic's form has no code.
+        error["code"] == DOOR_CODE
+            || error["message"]
+                .as_str()
+                .is_some_and(|m| m.starts_with(DOOR_WORDS))
+    })
+}
+
 /// A model call that failed.
 fn of_call(data: &Value, message: &str, now: u64) -> EngineError {
     let body = data["responseBody"].as_str().unwrap_or_default();
@@ -38,9 +57,7 @@ fn of_call(data: &Value, message: &str, now: u64) -> EngineError {
         .as_u64()
         .and_then(|code| StatusCode::from_u16(u16::try_from(code).ok()?).ok());
     if let Some(status) = status {
-        if let Ok(parsed) = serde_json::from_str::<Value>(body)
-            && parsed["error"]["code"] == DOOR_CODE
-        {
+        if is_of_door_body(body) {
             return EngineError::Protocol("the model door ended the pass".to_owned());
         }
         return provider_error(Some(status), &headers(data), body.as_bytes(), now);

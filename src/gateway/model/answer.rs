@@ -127,8 +127,8 @@ impl OpenCall {
         if let Some(model) = meter.model() {
             ledger.model_answered = ModelId::new(&format!("{provider}/{model}")).ok();
         }
-        let failed = verdict.is_some()
-            || end == AnswerEnd::Cut && !matches!(ending, Ending::ClientLeft);
+        let failed =
+            verdict.is_some() || end == AnswerEnd::Cut && !matches!(ending, Ending::ClientLeft);
         state.broken = if failed { state.broken + 1 } else { 0 };
         let ledger = &mut state.ledger;
         if let Some(verdict) = verdict {

@@ -19,7 +19,7 @@ use super::operation::Operation;
 use super::refusal;
 use super::request::RequestFacts;
 use super::retry::Retries;
-use crate::gateway::seam::{DoorError, ModelAnswer, ModelCall, PassGrant, PassLedger};
+use crate::gateway::seam::{DoorError, FinalStyle, ModelAnswer, ModelCall, PassGrant, PassLedger};
 use crate::http::{Outgoing, Transport};
 use crate::ledger::{Books, Cap, Estimate, PassCaps, PriceTable, Prices, RunCaps};
 use crate::model::{ModelId, Secret, Usage};
@@ -218,7 +218,9 @@ impl PassDoor {
             })?;
         if operation.answers() {
             let served = self.answer(operation, &call).await;
-            if let Err(error) = &served {
+            if let Err(error) = &served
+                && !self.is_finished()
+            {
                 self.note(error);
             }
             served
@@ -274,6 +276,9 @@ impl PassDoor {
     ) -> Result<ModelAnswer, DoorError> {
         self.alive()?;
         self.check_broken()?;
+        if self.is_finished() {
+            return Err(EngineError::Cancelled.into());
+        }
         let (facts, request) = self.read(operation, call)?;
         self.check_tools(&facts)?;
         self.check_landing()?;
@@ -405,6 +410,13 @@ impl PassDoor {
             body: call.body.clone(),
         };
         Ok((facts, request))
+    }
+
+    /// The review was finished, and a model call more would buy nothing. `OpenCode` ends at once when it is
+    /// refused; the others are not asked to.
+    fn is_finished(&self) -> bool {
+        let tools = self.grant.tools.as_ref();
+        self.grant.style == FinalStyle::OpenCode && tools.is_some_and(|tools| tools.finished())
     }
 
     fn check_broken(&self) -> Result<(), DoorError> {
