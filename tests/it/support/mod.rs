@@ -4,3 +4,4 @@ pub(crate) mod alone;
 pub(crate) mod fake_engine;
 pub(crate) mod model_server;
 pub(crate) mod repo;
+pub(crate) mod skip;
