@@ -12,7 +12,7 @@ use super::config::{ConfigSettings, config, spelled};
 use super::event::{Reader, Said, complaint};
 use super::launch::{arguments, environment};
 use crate::engine::api::{Ended, Why, conclude, unexamined};
-use crate::engine::doors::{Doors, OpenDoors};
+use crate::engine::doors::{Client, Doors, OpenDoors};
 use crate::gateway::{Credential, FinalStyle, Upstream};
 use crate::model::{EngineName, ModelId};
 use crate::port::{
@@ -24,6 +24,11 @@ use crate::process::{Binary, End, ProcessError, RunFolders, Spec, Stream, runtim
 
 /// Children at the same time: each takes a core to start and half a gigabyte.
 const AT_ONCE: usize = 2;
+const CLIENT: Client = Client {
+    style: FinalStyle::OpenCode,
+    spelling: spelled,
+    allowed: &[],
+};
 /// Between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(1);
 
@@ -75,9 +80,7 @@ impl OpenCodeEngine {
             () = sleep_until(context.deadline) => return Err(EngineError::Timeout(begun.elapsed())),
             room = self.room.acquire() => room.map_err(|_| EngineError::Cancelled)?,
         };
-        let OpenDoors { port, tools } =
-            self.doors
-                .open(&request, &context, FinalStyle::OpenCode, spelled)?;
+        let OpenDoors { port, tools } = self.doors.open(&request, &context, &CLIENT)?;
         let names: Vec<_> = tools
             .iter()
             .flat_map(|tools| tools.tools())
