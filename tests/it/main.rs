@@ -23,6 +23,7 @@ mod jail;
 mod model_door;
 mod opencode;
 mod pipeline;
+mod real_cli;
 mod refs;
 mod render;
 mod source;
