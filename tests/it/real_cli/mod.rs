@@ -2,6 +2,7 @@
 //! A tool that cannot be installed here is skipped, loudly.
 
 mod faults;
+mod hostile;
 mod install;
 mod killed;
 mod rig;
@@ -84,5 +85,6 @@ for_each_tool! {
     super::killed::deadline_and_cancellation_end_it_at_once as deadline_and_cancellation_end_it_at_once,
     super::killed::a_pass_that_is_dropped_leaves_nothing as a_pass_that_is_dropped_leaves_nothing,
     super::killed::a_child_that_is_killed_is_no_review as a_child_that_is_killed_is_no_review,
+    super::hostile::the_obedient_model_gets_nowhere as the_obedient_model_gets_nowhere,
     super::killed::the_placeholder_dies_with_the_pass as the_placeholder_dies_with_the_pass,
 }
