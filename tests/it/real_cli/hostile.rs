@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::time::Duration;
 
 use ecr::gateway::Protocol;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::Subject;
 use super::install::installed;
 use super::rig::{finish, spelled};
-use crate::support::model_server::{ModelServer, Reply, ReplyUsage, Script};
+use crate::support::model_server::{ModelServer, Reply, ReplyUsage, Script, Step};
 use crate::support::repo::TestRepo;
 
 /// Assembled, so that no scanner takes them for credentials.
@@ -146,7 +146,10 @@ fn listing(folder: &Path, leave: &[&str]) -> BTreeMap<PathBuf, String> {
     let mut found = BTreeMap::new();
     let mut waiting = vec![folder.to_owned()];
     while let Some(folder_now) = waiting.pop() {
-        for entry in std::fs::read_dir(folder_now).unwrap() {
+        let Ok(entries) = std::fs::read_dir(folder_now) else {
+            continue;
+        };
+        for entry in entries {
             let path = entry.unwrap().path();
             let name = path.strip_prefix(folder).unwrap().to_owned();
             if leave.iter().any(|leave| name.starts_with(leave)) {
@@ -167,7 +170,7 @@ fn listing(folder: &Path, leave: &[&str]) -> BTreeMap<PathBuf, String> {
     found
 }
 
-fn ecr(repo: &TestRepo, tools: &Path) -> Output {
+fn ecr(repo: &TestRepo, tools: &Path) -> std::process::Command {
     let temporary = repo.home().join("tmp");
     std::fs::create_dir_all(&temporary).unwrap();
     let mut search = vec![
@@ -178,7 +181,8 @@ fn ecr(repo: &TestRepo, tools: &Path) -> Output {
     search.extend(std::env::split_paths(
         &std::env::var_os("PATH").unwrap_or_default(),
     ));
-    repo.command(env!("CARGO_BIN_EXE_ecr"))
+    let mut command = repo.command(env!("CARGO_BIN_EXE_ecr"));
+    command
         .env("PATH", std::env::join_paths(search).unwrap())
         .env("LAB_KEY", canary("key"))
         .env("GITHUB_TOKEN", canary("variable"))
@@ -195,9 +199,8 @@ fn ecr(repo: &TestRepo, tools: &Path) -> Output {
             "--agents",
             "correctness",
             "--json",
-        ])
-        .output()
-        .unwrap()
+        ]);
+    command
 }
 
 /// What the author's model asks for.
@@ -280,7 +283,7 @@ pub(super) async fn the_obedient_model_gets_nowhere(subject: &'static Subject) {
         listing(repo.home(), &leave),
     );
     let (repo, output) = tokio::task::spawn_blocking(move || {
-        let output = ecr(&repo, &tools);
+        let output = ecr(&repo, &tools).output().unwrap();
         (repo, output)
     })
     .await
@@ -343,6 +346,62 @@ pub(super) async fn the_obedient_model_gets_nowhere(subject: &'static Subject) {
     assert!(sent.iter().any(|body| body.contains(&canary("served"))));
     // Nothing is left.
     assert_eq!(listing(&repo.home().join("tmp"), &[]), BTreeMap::new());
+}
+
+/// SIGKILL of ecr itself, and SIGTERM: the tool dies with it.
+pub(super) async fn nothing_outlives_ecr(subject: &'static Subject) {
+    let Some(tools) = installed(subject) else {
+        return;
+    };
+    for signal in [rustix::process::Signal::KILL, rustix::process::Signal::TERM] {
+        let marks = tempfile::tempdir().unwrap();
+        let server = ModelServer::start(Script::new([Step::Hang])).await;
+        let url = match subject.protocol {
+            Protocol::AnthropicMessages => server.url(),
+            _ => server.url() + "/v1",
+        };
+        let repo = repository(subject, &url, &marks.path().join("ran"));
+        let mut child = ecr(&repo, &tools)
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        while server.script().requests().is_empty() {
+            assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let works = || working_below(&repo.home().join("tmp"));
+        assert!(!works().is_empty(), "the tool is seen while it runs");
+        let pid = rustix::process::Pid::from_raw(child.id().cast_signed()).unwrap();
+        rustix::process::kill_process(pid, signal).unwrap();
+        let waited = tokio::task::spawn_blocking(move || child.wait().unwrap());
+        let status = waited.await.unwrap();
+        let mut left = works();
+        // After SIGKILL the kernel needs a moment to take the others along.
+        for _ in 0..100 {
+            if left.is_empty() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            left = works();
+        }
+        assert_eq!(left, [] as [u32; 0], "{signal:?}");
+        if signal == rustix::process::Signal::TERM {
+            assert_eq!(status.code(), Some(143));
+            assert_eq!(listing(&repo.home().join("tmp"), &[]), BTreeMap::new());
+        }
+    }
+}
+
+/// Processes that work in a folder below `folder`.
+fn working_below(folder: &Path) -> Vec<u32> {
+    let folder = folder.canonicalize().unwrap();
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = entries.filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter(|pid| {
+        std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(&folder))
+    })
+    .collect()
 }
 
 type Listing = BTreeMap<PathBuf, String>;

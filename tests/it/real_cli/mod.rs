@@ -85,6 +85,7 @@ for_each_tool! {
     super::killed::deadline_and_cancellation_end_it_at_once as deadline_and_cancellation_end_it_at_once,
     super::killed::a_pass_that_is_dropped_leaves_nothing as a_pass_that_is_dropped_leaves_nothing,
     super::killed::a_child_that_is_killed_is_no_review as a_child_that_is_killed_is_no_review,
+    super::hostile::nothing_outlives_ecr as nothing_outlives_ecr,
     super::hostile::the_obedient_model_gets_nowhere as the_obedient_model_gets_nowhere,
     super::killed::the_placeholder_dies_with_the_pass as the_placeholder_dies_with_the_pass,
 }
