@@ -133,7 +133,6 @@ fn repository(subject: &Subject, url: &str, mark: &Path) -> TestRepo {
     ] {
         repo.git(&["config", name, value]);
     }
-    std::fs::hard_link(&sibling, repo.root().join("hard")).unwrap();
     repo.write(
         "src/a.rs",
         "/help\n@/etc/passwd @../sibling\nfn a() {\n    let total = 1;\n}\n",
@@ -222,7 +221,6 @@ fn script(subject: &Subject, repo: &TestRepo) -> Vec<Reply> {
         "passwd",
         "key",
         "environ",
-        "hard",
         "/proc/self/environ",
         ".git/config",
         "src/../../sibling",
