@@ -3,23 +3,28 @@
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use reqwest::Url;
 
 use super::{AppError, Environment};
 use crate::config::{
-    AuthEntry, AuthMode, EngineChoice, LoadedConfig, Price, Protocol as ConfigProtocol, key_env,
+    AuthEntry, AuthMode, EngineChoice, LoadedConfig, Price, Protocol as ConfigProtocol,
+    SandboxLevel, key_env,
 };
 use crate::diff::glob::Glob;
 use crate::engine::api::{ApiEngine, ApiSettings};
+use crate::engine::opencode::{OpenCodeEngine, TESTED, locate};
 use crate::engine::{Doors, DoorsSettings};
 use crate::gateway::tools::{Withheld, mcp_service};
 use crate::gateway::{Credential, Gateway, GatewaySettings, PassLimits, Protocol, Upstream};
 use crate::http::{HttpClient, HttpSettings, ProxySettings};
 use crate::ledger::{PriceTable, Prices, Rates, RunCaps};
-use crate::model::{Cost, EngineName, ModelId, Secret};
+use crate::model::{Cost, EngineName, ModelId, SandboxInfo, Secret};
 use crate::pipeline::{EngineSet, Plan, PlannedAgent, TaskWriter};
+use crate::process::Binary;
+use crate::process::sandbox::{Level, probe};
 use crate::prompt::{ReviewTask, reviewer_system};
 
 /// Providers whose address is known: id, protocol, address. Others name theirs in the configuration.
@@ -47,6 +52,9 @@ const KNOWN: &[(&str, Protocol, &str)] = &[
     ("ollama", Protocol::OpenAiChat, "http://127.0.0.1:11434/v1"),
 ];
 
+/// The engine that starts `OpenCode`.
+const OPENCODE: &str = "opencode";
+
 /// What the tokens of a Claude plan begin with, wherever they are put.
 const PLAN_TOKEN: &str = "sk-ant-oat";
 
@@ -73,12 +81,14 @@ pub(super) fn reviewers(
             .prompt
             .engine
             .unwrap_or_else(|| loaded.config.engine_for(model.provider()));
-        if engine != EngineChoice::Api {
-            return Err(not_here(model, engine));
-        }
+        let engine = match engine {
+            EngineChoice::Api => "api",
+            EngineChoice::Opencode => OPENCODE,
+            EngineChoice::Claude | EngineChoice::Codex => return Err(not_here(model, engine)),
+        };
         out.push(PlannedAgent {
             id: agent.id.clone(),
-            engine: EngineName::new("api"),
+            engine: EngineName::new(engine),
             model: Some(model.clone()),
             system: reviewer_system(&loaded.shared, &agent.prompt.text).into(),
             always_run: agent.always_run,
@@ -145,6 +155,7 @@ pub(super) async fn connect(
     reviewers: &[PlannedAgent],
     loaded: &LoadedConfig,
     environment: &Environment,
+    root: Option<&Path>,
     concurrency: usize,
 ) -> Result<(), AppError> {
     let mut upstreams = BTreeMap::new();
@@ -157,6 +168,10 @@ pub(super) async fn connect(
     if upstreams.is_empty() {
         return Ok(());
     }
+    let opencode = match reviewers.iter().find(|agent| is_opencode(agent)) {
+        Some(agent) => Some(opencode(agent, loaded, environment, root).await?),
+        None => None,
+    };
     let client = HttpClient::new(&HttpSettings {
         proxy: proxies(environment),
         ..HttpSettings::default()
@@ -194,7 +209,7 @@ pub(super) async fn connect(
             "allow ecr a local port",
         )
     })?;
-    let doors = Doors::new(DoorsSettings {
+    let doors = Arc::new(Doors::new(DoorsSettings {
         gateway: Arc::new(gateway),
         upstreams,
         withheld: Arc::new(Withheld {
@@ -202,12 +217,69 @@ pub(super) async fn connect(
             also: None,
         }),
         limits: PassLimits::default(),
-    });
-    engines.insert(Arc::new(ApiEngine::new(
-        Arc::new(doors),
-        ApiSettings::default(),
-    )));
+    }));
+    if let Some(binary) = opencode {
+        let engine = OpenCodeEngine::new(Arc::clone(&doors), binary)
+            .map_err(|error| AppError::plain(format!("OpenCode cannot be started: {error}")))?;
+        engines.insert(Arc::new(engine));
+    }
+    engines.insert(Arc::new(ApiEngine::new(doors, ApiSettings::default())));
     Ok(())
+}
+
+fn is_opencode(agent: &PlannedAgent) -> bool {
+    agent.engine.as_str() == OPENCODE
+}
+
+/// The program of `OpenCode`, on a machine that contains it well enough.
+async fn opencode(
+    agent: &PlannedAgent,
+    loaded: &LoadedConfig,
+    environment: &Environment,
+    root: Option<&Path>,
+) -> Result<Binary, AppError> {
+    let needed = match loaded.config.sandbox_require {
+        SandboxLevel::None => Level::None,
+        SandboxLevel::Files => Level::Files,
+        SandboxLevel::Full => Level::Full,
+    };
+    probe()
+        .require(needed)
+        .map_err(|refusal| AppError::plain(refusal.to_string()))?;
+    let search = environment.get("PATH").unwrap_or_default().to_owned();
+    let root = root.map(Path::to_owned);
+    let located = tokio::task::spawn_blocking(move || {
+        let reviewed: Vec<_> = root.iter().map(PathBuf::as_path).collect();
+        locate(&search, &reviewed)
+    });
+    let located = located
+        .await
+        .map_err(|_| AppError::plain("looking for OpenCode was aborted"))?;
+    located.map_err(|error| {
+        let provider = agent.model.as_ref().map_or("…", ModelId::provider);
+        AppError::new(
+            format!("models of `{provider}` are served by OpenCode, which is missing: {error}"),
+            format!(
+                "install it (npm install -g opencode-ai@{TESTED}), or choose ecr's own engine in \
+                 config.jsonc: \"engines\": {{ \"{provider}\": \"api\" }}"
+            ),
+        )
+    })
+}
+
+/// How well the engine processes of these reviewers are contained.
+pub(super) fn containment(reviewers: &[PlannedAgent]) -> SandboxInfo {
+    if !reviewers.iter().any(is_opencode) {
+        return SandboxInfo {
+            level: "not_needed".to_owned(),
+            missing: Vec::new(),
+        };
+    }
+    let support = probe();
+    SandboxInfo {
+        level: support.level.to_string(),
+        missing: support.missing.iter().map(ToString::to_string).collect(),
+    }
 }
 
 /// Seconds since the Unix epoch.

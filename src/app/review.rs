@@ -21,7 +21,7 @@ use crate::diff::glob::Glob;
 use crate::diff::noise::{FilterReason, NoiseSettings, filter};
 use crate::finding::Policy;
 use crate::git::HostEnv;
-use crate::model::{AgentId, CoverageNote, Decision, EngineName, InputInfo, Review, SandboxInfo};
+use crate::model::{AgentId, CoverageNote, Decision, EngineName, InputInfo, Review};
 use crate::pipeline::{
     EngineSet, Halving, Limits, Plan, PlanInput, PlannedAgent, RunDeps, RunInput, plan, run,
     skipped,
@@ -497,15 +497,13 @@ async fn execute(
         &setup.reviewers,
         &setup.loaded,
         environment,
+        setup.root.as_deref(),
         concurrency,
     )
     .await?;
     let input = RunInput {
         info: prepared.info,
-        sandbox: SandboxInfo {
-            level: "not_needed".to_owned(),
-            missing: Vec::new(),
-        },
+        sandbox: models::containment(&setup.reviewers),
         plan: prepared.plan,
         tree: prepared.tree,
         policy: Policy {

@@ -19,29 +19,29 @@ const RESULT_LINES: u64 = 1_000_000;
 const RESULT_BYTES: u64 = 8_000_000;
 
 /// What the configuration is made of.
-pub struct ConfigSettings<'a> {
+pub(super) struct ConfigSettings<'a> {
     /// Both doors, as the child sees them.
-    pub doors: SocketAddr,
+    pub(super) doors: SocketAddr,
     /// Stands for the key at the model door and opens the tool door.
-    pub placeholder: &'a Secret<String>,
+    pub(super) placeholder: &'a Secret<String>,
     /// What the model's provider speaks.
-    pub protocol: Protocol,
+    pub(super) protocol: Protocol,
     /// The model's name at its provider.
-    pub model: &'a str,
+    pub(super) model: &'a str,
     /// The system prompt.
-    pub system: &'a str,
+    pub(super) system: &'a str,
     /// The served tools as `OpenCode` spells them; none for a pass without tools.
-    pub tools: &'a [String],
+    pub(super) tools: &'a [String],
     /// The schema of the reply, for a pass without tools.
-    pub schema: Option<&'a Value>,
+    pub(super) schema: Option<&'a Value>,
     /// Output tokens of one model call at most.
-    pub max_output: u64,
+    pub(super) max_output: u64,
     /// Time left: no timeout of `OpenCode`'s own fires before.
-    pub time: Duration,
+    pub(super) time: Duration,
 }
 
 /// How `OpenCode` spells a served tool for its model.
-pub fn spelled(tool: &str) -> String {
+pub(super) fn spelled(tool: &str) -> String {
     format!("{SERVER}_{tool}")
 }
 
@@ -50,7 +50,7 @@ pub fn spelled(tool: &str) -> String {
 /// Everything is denied at the top, not only for our agent: an agent that is unknown makes `run` fall
 /// back to another one. `*` has to come first, for the last rule that matches counts. `doom_loop` is
 /// what three equal calls in a row fall under; denied, they end the pass.
-pub fn config(settings: &ConfigSettings<'_>) -> String {
+pub(super) fn config(settings: &ConfigSettings<'_>) -> String {
     let rules = permission(settings.tools);
     let patience = u64::try_from(settings.time.as_millis())
         .unwrap_or(u64::MAX)

@@ -1,16 +1,19 @@
 //! One pass with `OpenCode`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
 
+use super::binary::version_problem;
 use super::config::{ConfigSettings, config, spelled};
 use super::event::{Reader, Said, complaint};
-use super::launch::{arguments, environment};
+use super::jar::Jar;
+use super::launch::arguments;
 use crate::engine::api::{Ended, Why, conclude, unexamined};
 use crate::engine::doors::{Doors, OpenDoors};
 use crate::gateway::{Credential, FinalStyle, Upstream};
@@ -19,11 +22,12 @@ use crate::port::{
     BoxFuture, Capabilities, Completion, EngineError, PassContext, PassOutcome, PassRequest,
     ProgressEvent, ReviewEngine,
 };
-use crate::process::sandbox::SandboxPlan;
-use crate::process::{Binary, End, ProcessError, RunFolders, Spec, Stream, runtime_files, stream};
+use crate::process::{Binary, End, ProcessError, Stream, run, runtime_files, stream};
 
 /// Children at the same time: each takes a core to start and half a gigabyte.
 const AT_ONCE: usize = 2;
+/// How long it may take to say its version.
+const VERSION: Duration = Duration::from_secs(20);
 /// Between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(1);
 
@@ -75,6 +79,10 @@ impl OpenCodeEngine {
             () = sleep_until(context.deadline) => return Err(EngineError::Timeout(begun.elapsed())),
             room = self.room.acquire() => room.map_err(|_| EngineError::Cancelled)?,
         };
+        if !self.binary.is_unchanged() {
+            let path = self.binary.target().display();
+            return Err(unavailable(&format!("{path} was changed while ecr ran")));
+        }
         let OpenDoors { port, tools } =
             self.doors
                 .open(&request, &context, FinalStyle::OpenCode, spelled)?;
@@ -83,8 +91,9 @@ impl OpenCodeEngine {
             .flat_map(|tools| tools.tools())
             .map(|tool| spelled(&tool.name))
             .collect();
+        let jar = Jar::new(self.doors.gateway()).map_err(|e| unavailable(&e))?;
         let text = config(&ConfigSettings {
-            doors: port.address(),
+            doors: jar.doors(),
             placeholder: port.placeholder(),
             protocol,
             model: model.name(),
@@ -94,9 +103,12 @@ impl OpenCodeEngine {
             max_output: self.doors.limits().max_output_per_call,
             time: context.remaining(),
         });
-        let folders = RunFolders::new().map_err(|e| unavailable(&e))?;
-        let home = home(folders.root().path(), &text).map_err(|e| unavailable(&e))?;
-        let spec = self.spec(&folders, &home, model, &request, &context);
+        jar.configure(&text).map_err(|e| unavailable(&e))?;
+        let mut spec = jar.spec(&self.binary, &self.libraries);
+        spec.args = arguments(model.name());
+        spec.stdin = Some(request.task.as_bytes().to_vec());
+        spec.deadline = Some(context.remaining());
+        spec.grace = GRACE;
         let reader = Mutex::new(Reader::default());
         let ended = stream(spec, &context.cancel, |line| {
             if line.stream == Stream::Stdout {
@@ -153,8 +165,12 @@ impl OpenCodeEngine {
                     why: Why::Cut("the model's answer was cut by the output limit".to_owned()),
                 },
                 _ => {
+                    let strange = match reader.garbage() {
+                        0 => String::new(),
+                        n => format!(", {n} lines of its output are no events"),
+                    };
                     return Err(EngineError::Protocol(format!(
-                        "OpenCode ended without an answer ({status}): {}",
+                        "OpenCode ended without an answer ({status}{strange}): {}",
                         complaint(&captured.stderr)
                     )));
                 }
@@ -176,46 +192,22 @@ impl OpenCodeEngine {
         })
     }
 
-    fn spec(
-        &self,
-        folders: &RunFolders,
-        home: &Path,
-        model: &ModelId,
-        request: &PassRequest,
-        context: &PassContext,
-    ) -> Spec {
-        let root = folders.root().path();
-        let mut spec = Spec::new(self.binary.tool().clone(), home);
-        spec.args = arguments(model.name());
-        spec.env = environment(root);
-        spec.stdin = Some(request.task.as_bytes().to_vec());
-        spec.stdout_limit = 64 * 1024 * 1024;
-        spec.line_limit = 4 * 1024 * 1024;
-        spec.deadline = Some(context.remaining());
-        spec.grace = GRACE;
-        let mut exec = self.libraries.clone();
-        exec.push(self.binary.target().to_owned());
-        spec.sandbox = Some(SandboxPlan {
-            exec,
-            read: vec!["/dev/urandom".into(), root.join("config")],
-            write: ["cache", "data", "state", "tmp"]
-                .iter()
-                .map(|name| root.join(name))
-                .collect(),
-            proc_self: true,
-            port: Some(self.doors.gateway().address().port()),
-            ..SandboxPlan::default()
-        });
-        spec
+    /// What `opencode --version` says, in the same jar as everything else.
+    async fn version(&self) -> Result<String, EngineError> {
+        let jar = Jar::new(self.doors.gateway()).map_err(|e| unavailable(&e))?;
+        jar.configure("{}").map_err(|e| unavailable(&e))?;
+        let mut spec = jar.spec(&self.binary, &self.libraries);
+        spec.args = vec!["--version".into()];
+        spec.deadline = Some(VERSION);
+        let output = run(spec, &CancellationToken::new())
+            .await
+            .map_err(|e| unavailable(&e))?;
+        if !output.status.success() {
+            let words = complaint(&output.stderr);
+            return Err(unavailable(&format!("--version failed: {words}")));
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
-}
-
-/// Makes the folder that it starts in, with its configuration.
-fn home(root: &Path, config: &str) -> std::io::Result<PathBuf> {
-    let home = root.join("config").join("opencode");
-    std::fs::create_dir(&home)?;
-    std::fs::write(home.join("opencode.json"), config)?;
-    Ok(home)
 }
 
 fn unavailable(error: &dyn std::fmt::Display) -> EngineError {
@@ -245,7 +237,15 @@ impl ReviewEngine for OpenCodeEngine {
     }
 
     fn preflight<'a>(&'a self, models: &'a [ModelId]) -> BoxFuture<'a, Result<(), EngineError>> {
-        Box::pin(async move { models.iter().try_for_each(|m| self.upstream(m).map(drop)) })
+        Box::pin(async move {
+            models
+                .iter()
+                .try_for_each(|model| self.upstream(model).map(drop))?;
+            match version_problem(&self.version().await?) {
+                None => Ok(()),
+                Some(problem) => Err(EngineError::Unavailable(problem)),
+            }
+        })
     }
 
     fn run(

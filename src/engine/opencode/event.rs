@@ -7,7 +7,7 @@ use super::fault::{classify, is_of_door, shown};
 use crate::port::EngineError;
 
 /// One line for a person who follows the run.
-pub type Activity = String;
+pub(super) type Activity = String;
 
 #[derive(Deserialize)]
 struct Event {
@@ -22,7 +22,7 @@ struct Event {
 /// Reads the lines of one pass and remembers what they add up to. The usage in them is not taken: the
 /// model door has counted it.
 #[derive(Debug, Default)]
-pub struct Reader {
+pub(super) struct Reader {
     /// The texts of the step at hand, or of the last one.
     text: String,
     /// Why the last step ended.
@@ -34,7 +34,7 @@ pub struct Reader {
 
 /// How the turn ended by its own account.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Said {
+pub(super) enum Said {
     /// The model said its last word: this text.
     Text(String),
     /// Its last answer was cut by the output limit; the text before the cut.
@@ -45,7 +45,7 @@ pub enum Said {
 
 impl Reader {
     /// Takes a line of stdout; gives what there is to tell. `now` is in seconds since the Unix epoch.
-    pub fn line(&mut self, line: &[u8], now: u64) -> Option<Activity> {
+    pub(super) fn line(&mut self, line: &[u8], now: u64) -> Option<Activity> {
         if line.iter().all(u8::is_ascii_whitespace) {
             return None;
         }
@@ -83,12 +83,12 @@ impl Reader {
     }
 
     /// The error that was reported, if any.
-    pub fn error(&self) -> Option<&EngineError> {
+    pub(super) fn error(&self) -> Option<&EngineError> {
         self.error.as_ref()
     }
 
     /// What the model said in the end.
-    pub fn said(&self) -> Said {
+    pub(super) fn said(&self) -> Said {
         match self.reason.as_deref() {
             Some("stop") => Said::Text(self.text.clone()),
             Some("length") => Said::Cut(self.text.clone()),
@@ -97,7 +97,7 @@ impl Reader {
     }
 
     /// Lines that were no event at all.
-    pub fn garbage(&self) -> u32 {
+    pub(super) fn garbage(&self) -> u32 {
         self.garbage
     }
 }
@@ -121,7 +121,7 @@ fn tool(part: &Value) -> Activity {
 }
 
 /// What `OpenCode` wrote to stderr, as one line without colours; for a failure that no event explains.
-pub fn complaint(stderr: &[u8]) -> String {
+pub(super) fn complaint(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let mut plain = String::new();
     let mut rest = text.chars();

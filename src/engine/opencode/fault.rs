@@ -16,7 +16,7 @@ const DOOR_WORDS: &str = "ecr: ";
 const WORDS: usize = 200;
 
 /// What the `error` of an event means. `now` is in seconds since the Unix epoch.
-pub fn classify(error: &Value, now: u64) -> EngineError {
+pub(super) fn classify(error: &Value, now: u64) -> EngineError {
     let data = &error["data"];
     let message = data["message"].as_str().unwrap_or_default();
     match error["name"].as_str().unwrap_or_default() {

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 /// The name of our agent.
-pub const AGENT: &str = "reviewer";
+pub(super) const AGENT: &str = "reviewer";
 /// The name of the provider that stands for the model door; a name of its own, so that nothing of the
 /// built-in catalogue is mixed in.
 pub(super) const PROVIDER: &str = "ecr";
@@ -25,7 +25,7 @@ const SWITCHES: &[&str] = &[
 
 /// The arguments of a pass whose task comes over stdin. The title saves the request that would ask the
 /// model for one; the task is no argument, for those are seen by everybody and get quotes.
-pub fn arguments(model: &str) -> Vec<OsString> {
+pub(super) fn arguments(model: &str) -> Vec<OsString> {
     let model = format!("{PROVIDER}/{model}");
     [
         "run",
@@ -44,7 +44,7 @@ pub fn arguments(model: &str) -> Vec<OsString> {
 
 /// The whole environment, for a child whose folders are in `root`. It starts in its configuration's
 /// folder ([`home`]): from any other it would look for plugins in every folder above.
-pub fn environment(root: &Path) -> Vec<(OsString, OsString)> {
+pub(super) fn environment(root: &Path) -> Vec<(OsString, OsString)> {
     let folders = [
         ("HOME", "home"),
         ("XDG_CONFIG_HOME", "config"),

@@ -2,14 +2,13 @@
 //!
 //! @ref LLP 0009#opencode — what it does with its configuration, and why nothing less is safe
 
+mod binary;
 mod config;
 mod engine;
 mod event;
 mod fault;
+mod jar;
 mod launch;
 
-pub use config::{ConfigSettings, config, spelled};
+pub use binary::{LocateError, TESTED, locate};
 pub use engine::OpenCodeEngine;
-pub use event::{Activity, Reader, Said, complaint};
-pub use fault::classify;
-pub use launch::{AGENT, arguments, environment};

@@ -4,10 +4,11 @@ use std::time::{Duration, Instant};
 
 use ecr::gateway::Protocol;
 use ecr::port::{Completion, EngineError};
+use futures_util::StreamExt as _;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use super::rig::{Rig, children, finish, look};
+use super::rig::{Rig, finish, look};
 use crate::api::rig::PROTOCOLS;
 use crate::support::model_server::{Gate, Piece, Reply, Script, Step};
 
@@ -172,22 +173,28 @@ fn table() -> Vec<(&'static str, Step, &'static str, usize)> {
     ]
 }
 
+async fn play(row: &(&'static str, Step, &'static str, usize)) {
+    let (name, step, expected, most) = row;
+    let script = Script::new((0..40).map(|_| step.clone()));
+    let Some(rig) = Rig::new(Protocol::OpenAiChat, script).await else {
+        return;
+    };
+    let begun = Instant::now();
+    let result = rig.run().await;
+    assert_eq!(class(&result), *expected, "{name}: {result:?}");
+    let asked = rig.script.requests().len();
+    assert!(asked <= *most, "{name}: asked {asked} times");
+    assert!(begun.elapsed() < Duration::from_secs(40), "{name}");
+    let words = format!("{result:?} {:?}", rig.told.0.lock().unwrap());
+    assert!(!words.contains("sk-abc"), "{name}: {words}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn every_fault_has_its_class_and_leaves_nothing() {
-    for (name, step, expected, most) in table() {
-        let script = Script::new((0..40).map(|_| step.clone()));
-        let Some(rig) = Rig::new(Protocol::OpenAiChat, script).await else {
-            return;
-        };
-        let begun = Instant::now();
-        let result = rig.run().await;
-        assert_eq!(class(&result), expected, "{name}: {result:?}");
-        let asked = rig.script.requests().len();
-        assert!(asked <= most, "{name}: asked {asked} times");
-        assert!(begun.elapsed() < Duration::from_secs(40), "{name}");
-        let words = format!("{result:?} {:?}", rig.told.0.lock().unwrap());
-        assert!(!words.contains("sk-abc"), "{name}: {words}");
-    }
+    let table = table();
+    futures_util::stream::iter(&table)
+        .for_each_concurrent(2, play)
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -244,7 +251,7 @@ async fn deadline_and_cancellation_end_it_at_once() {
         while rig.script.requests().len() < 2 {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        assert_eq!(children(&rig.binary).len(), 1);
+        assert_eq!(rig.children().len(), 1);
         cancel.cancel();
         Instant::now()
     };
@@ -284,7 +291,7 @@ async fn a_child_that_is_killed_is_no_review() {
             while rig.script.requests().len() == before {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
-            let children = children(&rig.binary);
+            let children = rig.children();
             let pid = rustix::process::Pid::from_raw(children[0].cast_signed()).unwrap();
             rustix::process::kill_process(pid, signal).unwrap();
         };

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ecr::engine::opencode::OpenCodeEngine;
+use ecr::engine::opencode::{OpenCodeEngine, locate};
 use ecr::engine::{Doors, DoorsSettings};
 use ecr::gateway::tools::mcp_service;
 use ecr::gateway::{Credential, Gateway, GatewaySettings, PassLimits, Protocol, Upstream};
@@ -14,14 +14,14 @@ use ecr::port::{
     EngineError, FindingSink, Meter, PassContext, PassOutcome, PassRequest, Progress,
     ProgressEvent, ReviewEngine,
 };
-use ecr::process::{Binary, ToolPath};
 use serde_json::{Value, json};
-use tokio::sync::MutexGuard;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::rig::{Notebook, diff, tree};
 use crate::support::model_server::{MemoryProvider, Reply, Script};
+use crate::support::real_cli::opencode;
 
 /// The provider's key: a canary that may stand in the requests' credential header and nowhere else.
 pub(super) fn key() -> String {
@@ -29,11 +29,7 @@ pub(super) fn key() -> String {
 }
 
 /// Two of these at the same time are all that two cores can do.
-static ROOM: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
-
-pub(super) fn opencode() -> Option<PathBuf> {
-    Some("/work/cache/opencode-cli/node_modules/opencode-linux-x64/bin/opencode".into())
-}
+static ROOM: Semaphore = Semaphore::const_new(2);
 
 /// Takes what is told.
 #[derive(Default)]
@@ -50,7 +46,7 @@ impl Progress for Told {
 pub(super) struct Rig {
     pub(super) engine: Arc<OpenCodeEngine>,
     pub(super) doors: Arc<Doors>,
-    pub(super) binary: PathBuf,
+    pub(super) program: PathBuf,
     pub(super) script: Script,
     pub(super) notebook: Arc<Notebook>,
     pub(super) told: Arc<Told>,
@@ -60,7 +56,7 @@ pub(super) struct Rig {
     pub(super) system: String,
     pub(super) cancel: CancellationToken,
     pub(super) time: Duration,
-    _room: MutexGuard<'static, ()>,
+    _room: SemaphorePermit<'static>,
 }
 
 impl Rig {
@@ -78,8 +74,8 @@ impl Rig {
         script: Script,
         limits: PassLimits,
     ) -> Option<Self> {
-        let path = opencode()?;
-        let room = ROOM.lock().await;
+        let binary = locate(opencode()?.as_os_str(), &[]).unwrap();
+        let room = ROOM.acquire().await.unwrap();
         let gateway = Gateway::start(GatewaySettings {
             transport: Arc::new(MemoryProvider::new(script.clone())),
             tools: Some(mcp_service),
@@ -102,13 +98,11 @@ impl Rig {
             withheld: Arc::default(),
             limits,
         }));
-        let folder = path.parent().unwrap().as_os_str();
-        let tool = ToolPath::find("opencode", folder, &[]).unwrap();
-        let binary = Binary::examine(tool).unwrap();
+        let program = binary.target().to_owned();
         Some(Self {
             engine: Arc::new(OpenCodeEngine::new(Arc::clone(&doors), binary).unwrap()),
             doors,
-            binary: path.canonicalize().unwrap(),
+            program,
             script,
             notebook: Arc::default(),
             told: Arc::default(),
@@ -153,12 +147,29 @@ impl Rig {
         self.engine.run(request, context).await
     }
 
-    /// No process of the binary that belongs to this test process, and no folder that a request named.
+    /// No process and no folder of the passes so far.
     pub(super) fn nothing_is_left(&self) {
-        assert_eq!(children(&self.binary), [] as [u32; 0]);
+        assert_eq!(self.children(), [] as [u32; 0]);
         for folder in self.folders() {
             assert!(!folder.exists(), "{} is left", folder.display());
         }
+    }
+
+    /// Running processes of the program that work in a folder which a request named.
+    pub(super) fn children(&self) -> Vec<u32> {
+        let folders = self.folders();
+        let entries = std::fs::read_dir("/proc").unwrap().flatten();
+        let pids = entries.filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
+        let link = |pid: u32, name: &str| std::fs::read_link(format!("/proc/{pid}/{name}"));
+        pids.filter(|&pid| {
+            let works_there = link(pid, "cwd").is_ok_and(|cwd| {
+                let cwd = cwd.to_string_lossy().into_owned();
+                let cwd = Path::new(cwd.trim_end_matches(" (deleted)"));
+                folders.iter().any(|folder| folder == cwd)
+            });
+            works_there && link(pid, "exe").is_ok_and(|exe| exe == self.program)
+        })
+        .collect()
     }
 
     /// The folders that children said they work in.
@@ -181,23 +192,6 @@ impl Rig {
     pub(super) fn body(&self, at: usize) -> Value {
         serde_json::from_slice(&self.script.requests()[at].body).unwrap()
     }
-}
-
-/// Running processes of `binary` that descend from this process.
-pub(super) fn children(binary: &Path) -> Vec<u32> {
-    let me = std::process::id();
-    let parent = |pid: u32| -> Option<u32> {
-        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-        let line = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
-        line.trim().parse().ok()
-    };
-    let entries = std::fs::read_dir("/proc").unwrap().flatten();
-    let pids = entries.filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
-    pids.filter(|&pid| {
-        let runs = std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == binary);
-        runs && std::iter::successors(Some(pid), |&pid| parent(pid)).any(|pid| pid == me)
-    })
-    .collect()
 }
 
 pub(super) fn look() -> Reply {

@@ -257,7 +257,7 @@ async fn six_passes_at_once_take_turns() {
                 done += 1;
             }
             () = tokio::time::sleep(std::time::Duration::from_millis(50)) => {
-                most = most.max(super::rig::children(&rig.binary).len());
+                most = most.max(rig.children().len());
             }
         }
     }
