@@ -2,13 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use tokio_util::sync::CancellationToken;
-
-use super::review::{Display, setup_choice};
+use super::review::Display;
 use super::runs::RunStore;
 use super::{AppError, Environment};
-use crate::config::{SetupChoice, find_setup_folder};
-use crate::git::{HostEnv, Repository};
 use crate::render::{self, ExplainError};
 use crate::state::saved::decode;
 
@@ -56,32 +52,15 @@ pub async fn run(
 }
 
 async fn latest(config_dir: Option<&Path>, environment: &Environment) -> Result<PathBuf, AppError> {
-    let host = environment.variables().collect::<HostEnv>();
-    let repository = Repository::discover(&host, environment.cwd(), CancellationToken::new())
-        .await
-        .map_err(|error| AppError::new(error.to_string(), "name a saved run with --run FILE"))?;
     let none = || {
         AppError::new(
             "there is no saved run of this repository",
             "run `ecr review` first, or name a file with --run FILE",
         )
     };
-    let root = repository.work_tree().ok_or_else(none)?;
-    let tree = repository
-        .work_tree_view()
-        .await
-        .map_err(|error| AppError::plain(error.to_string()))?;
-    let folder = match setup_choice(config_dir, environment)? {
-        SetupChoice::Discover => {
-            find_setup_folder(&tree, None)
-                .map_err(|problem| AppError::rendered(&problem.render(false)))?
-                .0
-        }
-        SetupChoice::InRepository(folder) => folder,
-        SetupChoice::Absolute(_) => None,
-    };
-    let folder = folder.and_then(|folder| folder.as_str().map(|folder| root.join(folder)));
-    let store = RunStore::of(root, folder.as_deref(), environment, 1).ok_or_else(none)?;
+    let store = RunStore::here(config_dir, environment)
+        .await?
+        .ok_or_else(none)?;
     store
         .latest()
         .map_err(|error| AppError::plain(format!("cannot list the saved runs: {error}")))?

@@ -10,6 +10,7 @@ pub mod review;
 mod runs;
 pub mod schema;
 mod signals;
+pub mod stats;
 
 pub use environment::Environment;
 pub use error::AppError;

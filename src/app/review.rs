@@ -32,6 +32,7 @@ use crate::port::{
 use crate::render::{self, Format, RenderContext, TerminalOptions};
 use crate::reporter::{FileReporter, ProgressMode, ProgressReporter, TerminalReporter};
 use crate::source::{LocalSource, PatchInput, PatchSource, Selection};
+use crate::state::run_log::RunLine;
 use crate::state::saved::{SavedRun, encode};
 use crate::tree::Tree;
 
@@ -611,9 +612,13 @@ fn save(
     let Some(store) = RunStore::of(root, setup.folder.as_deref(), environment, keep) else {
         return Err(failed(&"there is no folder to keep it in"));
     };
-    let run = SavedRun::new(jiff::Timestamp::now(), render::output(review, context));
+    let now = jiff::Timestamp::now();
+    let run = SavedRun::new(now, render::output(review, context));
     let text = encode(&run).map_err(|error| failed(&error))?;
-    store.save(&text).map(drop).map_err(|error| failed(&error))
+    store.save(&text).map_err(|error| failed(&error))?;
+    store
+        .append(&RunLine::of(now, &run.output), now)
+        .map_err(|error| format!("this run was not added to the log of `ecr stats`: {error}"))
 }
 
 async fn deliver(

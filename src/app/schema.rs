@@ -11,6 +11,8 @@ pub enum Schema {
     Routing,
     /// The JSON output.
     Output,
+    /// A line of the run log.
+    RunLog,
 }
 
 /// The schema as pretty-printed JSON with a final newline.
@@ -19,6 +21,7 @@ pub fn run(which: Schema) -> String {
         Schema::Config => config::schema::config(),
         Schema::Routing => config::schema::routing(),
         Schema::Output => state::output::schema(),
+        Schema::RunLog => state::run_log::schema(),
     };
     format!("{value:#}\n")
 }

@@ -65,6 +65,8 @@ pub(super) enum Command {
     Demo(DemoArgs),
     /// Say why a finding was reported, merged, dropped or suppressed
     Explain(ExplainArgs),
+    /// Show what past runs found, cost and took
+    Stats(StatsArgs),
     /// Check that the citations in llp/, in code and in the review set-up still resolve
     RefCheck(RefCheckArgs),
     /// Print a JSON Schema
@@ -156,6 +158,25 @@ pub(super) struct DemoArgs {
 }
 
 #[derive(Debug, Args)]
+pub(super) struct StatsArgs {
+    /// Only runs since a day (2026-11-01) or a time back from now (30d, 2w, 12h)
+    #[arg(long, value_name = "D")]
+    pub(super) since: Option<String>,
+
+    /// Write a page with charts to this file
+    #[arg(long, value_name = "FILE")]
+    pub(super) html: Option<PathBuf>,
+
+    /// Print the figures as JSON
+    #[arg(long)]
+    pub(super) json: bool,
+
+    /// The set-up folder that keeps the runs (also `ECR_CONFIG_DIR`)
+    #[arg(long, value_name = "DIR")]
+    pub(super) config_dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
 pub(super) struct ExplainArgs {
     /// The finding's id, or the beginning of it
     pub(super) id: String,
@@ -195,6 +216,8 @@ pub(super) enum SchemaName {
     Routing,
     /// What `--format json` prints
     Output,
+    /// A line of the run log
+    RunLog,
 }
 
 /// `90s`, `10m`, `1h`, or a number of seconds.

@@ -9,13 +9,13 @@ use clap::{CommandFactory as _, Parser as _, ValueEnum as _};
 
 use super::args::{
     Cli, ColorWhen, Command, DemoArgs, ExplainArgs, FailOnArg, Global, RefCheckArgs, ReviewArgs,
-    SchemaName, with_default_command,
+    SchemaName, StatsArgs, with_default_command,
 };
 use super::exit::{self, EXIT_BUG, EXIT_OK, EXIT_REQUEST_CHANGES, EXIT_USAGE};
 use super::stream::{self, Streams};
 use crate::app::review::{self, Display, FailOn, Finished, Input, LocalInput, OutputSpec, Request};
 use crate::app::schema::{self, Schema};
-use crate::app::{AppError, Environment, demo, explain, ref_check};
+use crate::app::{AppError, Environment, demo, explain, ref_check, stats};
 use crate::config::env::{ECR_VERBOSE, is_on};
 
 /// Runs ecr with `args` (the program's name first) and gives the exit code.
@@ -133,12 +133,35 @@ async fn dispatch(cli: Cli, streams: Streams, environment: &Environment) -> Resu
             write_product(&explain::run(&id, &place, &display, environment).await?)?;
             Ok(EXIT_OK)
         }
+        Command::Stats(StatsArgs {
+            since,
+            html,
+            json,
+            config_dir,
+        }) => {
+            let display = display(&global, streams, true);
+            let request = stats::Request {
+                since,
+                html,
+                json,
+                config_dir,
+            };
+            let report = stats::run(&request, &display, environment).await?;
+            if !global.quiet {
+                for line in &report.talk {
+                    stream::talk(line);
+                }
+            }
+            write_product(&report.product)?;
+            Ok(EXIT_OK)
+        }
         Command::RefCheck(args) => run_ref_check(args, &global, environment).await,
         Command::Schema(args) => {
             write_product(&schema::run(match args.which {
                 SchemaName::Config => Schema::Config,
                 SchemaName::Routing => Schema::Routing,
                 SchemaName::Output => Schema::Output,
+                SchemaName::RunLog => Schema::RunLog,
             }))?;
             Ok(EXIT_OK)
         }

@@ -3,6 +3,8 @@
 //! A connection that has not shown a live placeholder is worth little: there are few of them, the
 //! oldest makes room for the newest, and each has seconds. So neither 10,000 silent connections nor
 //! a slow one keep a child with a placeholder out.
+//!
+//! @ref LLP 0010#one-port-one-placeholder — strangers are bounded, placeholders die with their pass
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

@@ -3,6 +3,8 @@
 //! A call is reserved before it is made, with the most it can take; what it took replaces the
 //! reservation when it ends. So the calls in flight count in full, and a call that does not fit is
 //! refused before anything is spent.
+//!
+//! @ref LLP 0010#money-is-reserved — a cap is a cap
 
 use std::collections::BTreeMap;
 use std::fmt;

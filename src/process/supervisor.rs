@@ -9,6 +9,8 @@
 //!
 //! The supervisor is a fork of a process with threads: it may neither allocate nor take a lock. rustix's
 //! calls are bare system calls; the rest is libc's async-signal-safe part.
+//!
+//! @ref LLP 0011#a-supervisor-under-each-child — nothing gets away
 
 use std::ffi::CStr;
 use std::io;

@@ -17,6 +17,7 @@ mod prepared;
 mod rdjson;
 mod safe;
 mod sarif;
+mod stats;
 mod terminal;
 mod words;
 
@@ -25,3 +26,4 @@ pub use format::{Format, RenderContext, UnknownFormat, output, render};
 pub use layout::{TerminalOptions, Verbosity};
 pub use plan::{PlanChunk, PlanFile, PlanPass, PlanView, plan_json, plan_terminal};
 pub use safe::printable_line;
+pub use stats::{Stats, html as stats_html, terminal as stats_terminal};

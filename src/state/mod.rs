@@ -1,4 +1,5 @@
-//! What ecr writes and reads back: the published output and saved reviews, versioned, encode and decode.
+//! What ecr writes and reads back: the published output, saved reviews and the run log, versioned, encode and decode.
 
 pub mod output;
+pub mod run_log;
 pub mod saved;

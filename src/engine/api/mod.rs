@@ -1,5 +1,7 @@
 //! The engine of our own: a loop between a provider's API and the tool door, in this process.
 //! It needs nothing installed, and it is only used where the configuration chooses it.
+//!
+//! @ref LLP 0010#the-engine-of-our-own — chosen, never silent
 
 mod anthropic;
 mod chat;

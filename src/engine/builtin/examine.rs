@@ -1,4 +1,6 @@
 //! One changed file: what of it the rules see, and what they find.
+//!
+//! @ref LLP 0005#what-could-not-be-examined — a file that was not looked at is named
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

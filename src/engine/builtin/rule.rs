@@ -1,4 +1,6 @@
 //! What a rule is and what it sees.
+//!
+//! @ref LLP 0005#the-contract-of-a-rule — what each rule owes its reader
 
 use std::collections::BTreeSet;
 use std::ops::Range;

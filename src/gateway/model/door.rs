@@ -1,4 +1,6 @@
 //! One pass at the model door: what is let through, and what becomes of it.
+//!
+//! @ref LLP 0010#the-model-door — what passes, and what a missing tool would look like
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -1,4 +1,6 @@
 //! Which calls the door repeats by itself, and when. Only calls that have not begun to answer.
+//!
+//! @ref LLP 0010#what-the-door-repeats — why here, and why never after the first byte
 
 use std::time::Duration;
 

@@ -3,6 +3,8 @@
 //! Only masked text is searched: a search through what is hidden would tell, hit by hit, what it is. First the hits of each
 //! file are counted, on all cores; then the first of them are written out. So memory does not grow with the
 //! hits, and the answer does not depend on which thread was faster.
+//!
+//! @ref LLP 0010#the-tool-door — the masked text is searched
 
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};

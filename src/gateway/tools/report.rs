@@ -1,4 +1,6 @@
 //! `report`, `retract`, and what `finish` says.
+//!
+//! @ref LLP 0010#findings-come-in-one-at-a-time — grounded while the model has the code in mind
 
 use super::arguments::{Arguments, echo};
 use super::path::{LONGEST, parse};

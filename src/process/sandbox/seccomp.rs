@@ -4,6 +4,8 @@
 //! the opening packet (TCP Fast Open), listening without `bind`, and every other kind of socket. A socket pair of
 //! datagrams is a way to any UNIX socket too: each of its ends may send to an address. Files without a file system
 //! (`memfd_create`) are exempt from Landlock and could be executed.
+//!
+//! @ref LLP 0011#what-the-system-enforces — what each means stops
 
 use std::collections::BTreeMap;
 use std::io;

@@ -1,4 +1,6 @@
 //! What this machine can enforce, found by trying.
+//!
+//! @ref LLP 0011#levels — what is needed when
 
 use std::fmt;
 use std::sync::OnceLock;

@@ -102,7 +102,7 @@ fn have(program: &str) -> bool {
     let there = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
         .any(|folder| folder.join(program).is_file());
     if !there {
-        eprintln!("SKIPPED: {program} is not installed");
+        crate::support::skip::skipped(&format!("{program} is not installed"));
     }
     there
 }

@@ -13,4 +13,5 @@ mod runs;
 mod secrets;
 mod selectors;
 mod signals;
+mod stats;
 mod streams;

@@ -71,7 +71,9 @@ async fn everything_fails_inside(net: Option<Arc<PrivateNet>>) {
             is_absent_here(name, **errno),
             "the probe itself fails at {name}: errno {errno}"
         );
-        eprintln!("SKIPPED: {name} does not work outside either (errno {errno})");
+        crate::support::skip::skipped(&format!(
+            "{name} does not work outside either (errno {errno})"
+        ));
     }
     assert!(outside.len() - absent.len() > 50, "{outside:?}");
     assert!(outside.contains_key("end"));
@@ -106,7 +108,7 @@ async fn everything_fails_inside(net: Option<Arc<PrivateNet>>) {
 fn is_full() -> bool {
     let support = probe();
     if let Err(refusal) = support.require(Level::Full) {
-        eprintln!("SKIPPED: {refusal}");
+        crate::support::skip::skipped(&format!("{refusal}"));
         return false;
     }
     true
@@ -134,8 +136,8 @@ async fn with_a_private_network_too() {
 #[test]
 fn unprivileged() {
     if !is_root() {
-        eprintln!(
-            "SKIPPED: only root can become somebody else, and these tests ran unprivileged already"
+        crate::support::skip::skipped(
+            "only root can become somebody else, and these tests ran unprivileged already",
         );
         return;
     }
@@ -152,7 +154,9 @@ fn unprivileged() {
     let output = match output {
         Ok(output) => output,
         Err(error) => {
-            eprintln!("SKIPPED: the tests are out of reach of another user: {error}");
+            crate::support::skip::skipped(&format!(
+                "the tests are out of reach of another user: {error}"
+            ));
             return;
         }
     };

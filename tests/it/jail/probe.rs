@@ -39,7 +39,9 @@ impl Probe {
                 Some(Self { dir })
             }
             Err(error) => {
-                eprintln!("SKIPPED: the escape probe needs a C compiler: {error}");
+                crate::support::skip::skipped(&format!(
+                    "the escape probe needs a C compiler: {error}"
+                ));
                 None
             }
         }

@@ -30,11 +30,11 @@ new Worker("require('worker_threads').parentPort.postMessage('worker')", { eval:
 async fn node_lives_in_the_jar() {
     let path = std::env::var_os("PATH").unwrap();
     let Ok(node) = ToolPath::find("node", &path, &[]) else {
-        eprintln!("SKIPPED: there is no node here");
+        crate::support::skip::skipped("there is no node here");
         return;
     };
     let Ok(binary) = Binary::examine(node) else {
-        eprintln!("SKIPPED: the node here belongs to somebody else");
+        crate::support::skip::skipped("the node here belongs to somebody else");
         return;
     };
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -3,6 +3,8 @@
 //! Severities: `error` and `warning` give a warning, `info` and `hint` a suggestion, `off` nothing; `metadata.severity`
 //! (`critical`, `warning`, `suggestion`) and `metadata.category` say otherwise. `message` is the title, `note` the
 //! consequence; `fix` and meta-variables in texts are not applied.
+//!
+//! @ref LLP 0005#rules-of-a-repository — trusted, bounded, never silently off
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
