@@ -314,7 +314,7 @@ async fn the_placeholder_dies_with_the_pass_and_the_configuration_with_it() {
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}).to_string();
         let request = format!(
             "POST /mcp HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {placeholder}\r\n\
-             content-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+             content-type: application/json\r\naccept: application/json, text/event-stream\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
             body.len()
         );
         let mut socket = tokio::net::TcpStream::connect(address).await.unwrap();

@@ -3,5 +3,7 @@
 #![cfg(target_os = "linux")]
 
 mod faults;
+mod hostile;
+mod review;
 mod rig;
 mod turns;

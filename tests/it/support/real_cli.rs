@@ -35,11 +35,14 @@ fn installed(package: &str, version: &str) -> Option<PathBuf> {
         }
         Ok(output) => {
             let said = String::from_utf8_lossy(&output.stderr);
-            eprintln!("SKIPPED: npm cannot install {package}: {said}");
+            super::skip::skipped(&format!(
+                "npm cannot install {package}: {}",
+                said.lines().next().unwrap_or_default()
+            ));
             None
         }
         Err(error) => {
-            eprintln!("SKIPPED: no npm to install {package} with: {error}");
+            super::skip::skipped(&format!("no npm to install {package} with: {error}"));
             None
         }
     }
