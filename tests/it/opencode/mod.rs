@@ -2,6 +2,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod evidence;
 mod faults;
 mod hostile;
 mod review;

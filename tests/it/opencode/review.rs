@@ -1,8 +1,8 @@
 //! `ecr review` as a subprocess with the real `OpenCode`.
 
 use std::ffi::OsString;
-use std::path::Path;
-use std::process::Output;
+use std::path::PathBuf;
+use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
@@ -25,41 +25,51 @@ pub(super) fn repository(url: &str, protocol: &str) -> TestRepo {
 }
 
 /// The search path: `first`, then the real tools.
-fn search(first: &[&Path]) -> OsString {
+fn search(first: &[PathBuf]) -> OsString {
     let path = std::env::var_os("PATH").unwrap();
     let cli = opencode().unwrap();
-    let folders = first.iter().map(|f| f.to_path_buf());
+    let folders = first.iter().cloned();
     let folders = folders
         .chain([cli.to_owned()])
         .chain(std::env::split_paths(&path));
     std::env::join_paths(folders).unwrap()
 }
 
-/// `ecr review` of the work tree, with `first` before the real tools in `PATH`.
+/// A program with all that a review needs, and with folders of the tree before the real tools in `PATH`.
+pub(super) fn command(repo: &TestRepo, first: &[&str], program: &str) -> Command {
+    let temporary = repo.home().join("tmp");
+    std::fs::create_dir_all(&temporary).unwrap();
+    let first: Vec<_> = first.iter().map(|name| repo.root().join(name)).collect();
+    let mut command = repo.command(program);
+    command
+        .env("PATH", search(&first))
+        .env("LAB_KEY", key())
+        .env("TMPDIR", &temporary);
+    command
+}
+
+/// Adds the arguments of a review.
+pub(super) fn arguments(command: &mut Command) -> &mut Command {
+    command.args([
+        "review",
+        "--model",
+        "lab/big",
+        "--agents",
+        "correctness",
+        "--json",
+    ])
+}
+
+/// `ecr review` of the work tree.
 pub(super) async fn ecr(
     repo: TestRepo,
     first: &'static [&'static str],
     variables: &'static [(&'static str, &'static str)],
 ) -> (TestRepo, Output) {
     let work = tokio::task::spawn_blocking(move || {
-        let temporary = repo.home().join("tmp");
-        std::fs::create_dir_all(&temporary).unwrap();
-        let first: Vec<_> = first.iter().map(|name| repo.root().join(name)).collect();
-        let first: Vec<_> = first.iter().map(std::path::PathBuf::as_path).collect();
-        let output = repo
-            .command(env!("CARGO_BIN_EXE_ecr"))
-            .env("PATH", search(&first))
-            .env("LAB_KEY", key())
-            .env("TMPDIR", &temporary)
+        let mut command = command(&repo, first, env!("CARGO_BIN_EXE_ecr"));
+        let output = arguments(&mut command)
             .envs(variables.iter().copied())
-            .args([
-                "review",
-                "--model",
-                "lab/big",
-                "--agents",
-                "correctness",
-                "--json",
-            ])
             .output()
             .unwrap();
         (repo, output)
