@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use reqwest::Url;
@@ -15,7 +15,8 @@ use crate::config::{
 };
 use crate::diff::glob::Glob;
 use crate::engine::api::{ApiEngine, ApiSettings};
-use crate::engine::opencode::{OpenCodeEngine, TESTED, locate};
+use crate::engine::cli::{CliDialect, CliEngine, CliSettings};
+use crate::engine::opencode::{self, OpenCode};
 use crate::engine::{Doors, DoorsSettings};
 use crate::gateway::tools::{Withheld, mcp_service};
 use crate::gateway::{Credential, Gateway, GatewaySettings, PassLimits, Protocol, Upstream};
@@ -23,7 +24,6 @@ use crate::http::{HttpClient, HttpSettings, ProxySettings};
 use crate::ledger::{PriceTable, Prices, Rates, RunCaps};
 use crate::model::{Cost, EngineName, ModelId, SandboxInfo, Secret};
 use crate::pipeline::{EngineSet, Plan, PlannedAgent, TaskWriter};
-use crate::process::Binary;
 use crate::process::sandbox::{Level, probe};
 use crate::prompt::{ReviewTask, reviewer_system};
 
@@ -51,9 +51,6 @@ const KNOWN: &[(&str, Protocol, &str)] = &[
     ),
     ("ollama", Protocol::OpenAiChat, "http://127.0.0.1:11434/v1"),
 ];
-
-/// The engine that starts `OpenCode`.
-const OPENCODE: &str = "opencode";
 
 /// What the tokens of a Claude plan begin with, wherever they are put.
 const PLAN_TOKEN: &str = "sk-ant-oat";
@@ -83,7 +80,7 @@ pub(super) fn reviewers(
             .unwrap_or_else(|| loaded.config.engine_for(model.provider()));
         let engine = match engine {
             EngineChoice::Api => "api",
-            EngineChoice::Opencode => OPENCODE,
+            EngineChoice::Opencode => opencode::FACTS.name,
             EngineChoice::Claude | EngineChoice::Codex => return Err(not_here(model, engine)),
         };
         out.push(PlannedAgent {
@@ -168,10 +165,6 @@ pub(super) async fn connect(
     if upstreams.is_empty() {
         return Ok(());
     }
-    let opencode = match reviewers.iter().find(|agent| is_opencode(agent)) {
-        Some(agent) => Some(opencode(agent, loaded, environment, root).await?),
-        None => None,
-    };
     let client = HttpClient::new(&HttpSettings {
         proxy: proxies(environment),
         ..HttpSettings::default()
@@ -218,58 +211,38 @@ pub(super) async fn connect(
         }),
         limits: PassLimits::default(),
     }));
-    if let Some(binary) = opencode {
-        let engine = OpenCodeEngine::new(Arc::clone(&doors), binary)
-            .map_err(|error| AppError::plain(format!("OpenCode cannot be started: {error}")))?;
+    let settings = CliSettings {
+        search: environment.get("PATH").unwrap_or_default().to_owned(),
+        reviewed: root.map(Path::to_owned).into_iter().collect(),
+        require: match loaded.config.sandbox_require {
+            SandboxLevel::None => Level::None,
+            SandboxLevel::Files => Level::Files,
+            SandboxLevel::Full => Level::Full,
+        },
+    };
+    // Not looked for here: a tool that nobody asks for need not be installed.
+    for dialect in dialects() {
+        let engine = CliEngine::new(dialect, Arc::clone(&doors), settings.clone());
         engines.insert(Arc::new(engine));
     }
     engines.insert(Arc::new(ApiEngine::new(doors, ApiSettings::default())));
     Ok(())
 }
 
-fn is_opencode(agent: &PlannedAgent) -> bool {
-    agent.engine.as_str() == OPENCODE
-}
-
-/// The program of `OpenCode`, on a machine that contains it well enough.
-async fn opencode(
-    agent: &PlannedAgent,
-    loaded: &LoadedConfig,
-    environment: &Environment,
-    root: Option<&Path>,
-) -> Result<Binary, AppError> {
-    let needed = match loaded.config.sandbox_require {
-        SandboxLevel::None => Level::None,
-        SandboxLevel::Files => Level::Files,
-        SandboxLevel::Full => Level::Full,
-    };
-    probe()
-        .require(needed)
-        .map_err(|refusal| AppError::plain(refusal.to_string()))?;
-    let search = environment.get("PATH").unwrap_or_default().to_owned();
-    let root = root.map(Path::to_owned);
-    let located = tokio::task::spawn_blocking(move || {
-        let reviewed: Vec<_> = root.iter().map(PathBuf::as_path).collect();
-        locate(&search, &reviewed)
-    });
-    let located = located
-        .await
-        .map_err(|_| AppError::plain("looking for OpenCode was aborted"))?;
-    located.map_err(|error| {
-        let provider = agent.model.as_ref().map_or("…", ModelId::provider);
-        AppError::new(
-            format!("models of `{provider}` are served by OpenCode, which is missing: {error}"),
-            format!(
-                "install it (npm install -g opencode-ai@{TESTED}), or choose ecr's own engine in \
-                 config.jsonc: \"engines\": {{ \"{provider}\": \"api\" }}"
-            ),
-        )
-    })
+/// The command-line tools that are engines.
+fn dialects() -> [Arc<dyn CliDialect>; 1] {
+    [Arc::new(OpenCode)]
 }
 
 /// How well the engine processes of these reviewers are contained.
 pub(super) fn containment(reviewers: &[PlannedAgent]) -> SandboxInfo {
-    if !reviewers.iter().any(is_opencode) {
+    let starts = |agent: &PlannedAgent| {
+        let name = agent.engine.as_str();
+        dialects()
+            .iter()
+            .any(|dialect| dialect.facts().name == name)
+    };
+    if !reviewers.iter().any(starts) {
         return SandboxInfo {
             level: "not_needed".to_owned(),
             missing: Vec::new(),

@@ -2,13 +2,9 @@
 //!
 //! @ref LLP 0009#opencode — what it does with its configuration, and why nothing less is safe
 
-mod binary;
 mod config;
-mod engine;
 mod event;
 mod fault;
-mod jar;
 mod launch;
 
-pub use binary::{LocateError, TESTED, locate};
-pub use engine::OpenCodeEngine;
+pub use launch::{FACTS, OpenCode};

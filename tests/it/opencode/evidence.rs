@@ -3,13 +3,12 @@
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
-use ecr::engine::opencode::locate;
 use ecr::process::runtime_files;
 
 use super::hostile::{CHANGED, obedient, plant};
 use super::review::{command, json_of, repository};
 use crate::support::model_server::{ModelServer, Script};
-use crate::support::real_cli::opencode;
+use crate::support::real_cli::opencode_program;
 use crate::support::skip::skipped;
 
 /// What a trace says about the processes and threads that run `program`.
@@ -100,7 +99,7 @@ fn a_trace_is_read() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn it_opens_its_own_files_and_connects_to_the_doors_only() {
-    let Some(folder) = opencode() else {
+    let Some(program) = opencode_program() else {
         return;
     };
     if std::process::Command::new("strace")
@@ -111,7 +110,6 @@ async fn it_opens_its_own_files_and_connects_to_the_doors_only() {
         skipped("there is no strace here");
         return;
     }
-    let program = locate(folder.as_os_str(), &[]).unwrap().target().to_owned();
     let server = ModelServer::start(Script::new([])).await;
     let repo = repository(&server.url(), "openai-chat");
     plant(&repo);

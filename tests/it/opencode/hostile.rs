@@ -9,7 +9,7 @@ use serde_json::json;
 use super::review::{ecr, holds, json_of, repository};
 use super::rig::{finish, key};
 use crate::support::model_server::{ModelServer, Reply, Script};
-use crate::support::real_cli::opencode;
+use crate::support::real_cli::{opencode, opencode_program};
 use crate::support::repo::TestRepo;
 
 /// Stands where nothing of the review may look.
@@ -306,18 +306,29 @@ async fn the_detector_sees_a_canary_that_the_tool_door_serves() {
 /// The planted plugin is live bait: without the jar, `OpenCode` in the tree runs it.
 #[test]
 fn the_bait_works_outside_of_the_jar() {
-    let Some(folder) = opencode() else {
+    let Some(program) = opencode_program() else {
         return;
     };
-    let program = ecr::engine::opencode::locate(folder.as_os_str(), &[]).unwrap();
     let repo = TestRepo::init();
     let ran = plant(&repo);
-    let mut child = Command::new(program.target())
+    // What makes it believe that its own package is installed already; it would wait for npm else.
+    for folder in [
+        repo.root().join(".opencode"),
+        repo.home().join("config/opencode"),
+    ] {
+        let needs = json!({"dependencies": {"@opencode-ai/plugin": "*"}});
+        let lock = json!({"lockfileVersion": 3, "packages": {"": needs}});
+        std::fs::create_dir_all(folder.join("node_modules")).unwrap();
+        std::fs::write(folder.join("package.json"), needs.to_string()).unwrap();
+        std::fs::write(folder.join("package-lock.json"), lock.to_string()).unwrap();
+    }
+    let mut child = Command::new(program)
         .args(["run", "--format", "json", "--model", "none/none", "hello"])
         .current_dir(repo.root())
         .env_clear()
         .env("PATH", "/nonexistent")
         .env("HOME", repo.home())
+        .env("XDG_CONFIG_HOME", repo.home().join("config"))
         .env("TMPDIR", repo.home())
         .env("OPENCODE_DISABLE_MODELS_FETCH", "1")
         // It would go and look for the planted package.

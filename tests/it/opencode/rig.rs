@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ecr::engine::opencode::{OpenCodeEngine, locate};
+use ecr::engine::cli::{CliEngine, CliSettings};
+use ecr::engine::opencode::OpenCode;
 use ecr::engine::{Doors, DoorsSettings};
 use ecr::gateway::tools::mcp_service;
 use ecr::gateway::{Credential, Gateway, GatewaySettings, PassLimits, Protocol, Upstream};
@@ -14,6 +15,7 @@ use ecr::port::{
     EngineError, FindingSink, Meter, PassContext, PassOutcome, PassRequest, Progress,
     ProgressEvent, ReviewEngine,
 };
+use ecr::process::sandbox::Level;
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
@@ -44,7 +46,7 @@ impl Progress for Told {
 }
 
 pub(super) struct Rig {
-    pub(super) engine: Arc<OpenCodeEngine>,
+    pub(super) engine: Arc<CliEngine>,
     pub(super) doors: Arc<Doors>,
     pub(super) program: PathBuf,
     pub(super) script: Script,
@@ -74,7 +76,11 @@ impl Rig {
         script: Script,
         limits: PassLimits,
     ) -> Option<Self> {
-        let binary = locate(opencode()?.as_os_str(), &[]).unwrap();
+        let settings = CliSettings {
+            search: opencode()?.into(),
+            reviewed: Vec::new(),
+            require: Level::None,
+        };
         let room = ROOM.acquire().await.unwrap();
         let gateway = Gateway::start(GatewaySettings {
             transport: Arc::new(MemoryProvider::new(script.clone())),
@@ -98,9 +104,10 @@ impl Rig {
             withheld: Arc::default(),
             limits,
         }));
-        let program = binary.target().to_owned();
+        let engine = CliEngine::new(Arc::new(OpenCode), Arc::clone(&doors), settings);
+        let program = engine.installed().await.unwrap().binary.target().to_owned();
         Some(Self {
-            engine: Arc::new(OpenCodeEngine::new(Arc::clone(&doors), binary).unwrap()),
+            engine: Arc::new(engine),
             doors,
             program,
             script,

@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+use ecr::engine::cli::locate;
+use ecr::engine::opencode::FACTS;
+
 /// The folder of npm's `package@version` (`node_modules` is in it), installed once for all runs:
 /// `$ECR_TEST_CLIS`, else `ecr-test-clis` in the cache folder. No script of the package is run. `None`,
 /// with a line on stderr, where it cannot be had.
@@ -58,8 +61,15 @@ fn cache() -> Option<PathBuf> {
 pub(crate) fn opencode() -> Option<&'static Path> {
     static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
     let found = FOUND.get_or_init(|| {
-        let folder = installed("opencode-ai", ecr::engine::opencode::TESTED)?;
+        let (_, tested) = FACTS.tested;
+        let folder = installed("opencode-ai", &tested.to_string())?;
         Some(folder.join("node_modules").join(".bin"))
     });
     found.as_deref()
+}
+
+/// Its program.
+pub(crate) fn opencode_program() -> Option<PathBuf> {
+    let binary = locate(&FACTS, opencode()?.as_os_str(), &[]).unwrap();
+    Some(binary.target().to_owned())
 }
