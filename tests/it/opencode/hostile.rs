@@ -311,6 +311,14 @@ fn the_bait_works_outside_of_the_jar() {
     };
     let repo = TestRepo::init();
     let ran = plant(&repo);
+    // With these it would go and ask npm for the planted package first.
+    for settings in [
+        repo.root().join("opencode.json"),
+        repo.root().join(".opencode/opencode.jsonc"),
+        repo.home().join("config/opencode/opencode.json"),
+    ] {
+        std::fs::remove_file(settings).unwrap();
+    }
     // What makes it believe that its own package is installed already; it would wait for npm else.
     for folder in [
         repo.root().join(".opencode"),
