@@ -1,22 +1,19 @@
 //! Models of a run: who reviews with which model over which engine, and where the models are. The only
 //! place where the value of a model credential is read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::Path;
 use std::sync::Arc;
 
 use reqwest::Url;
 
-use super::{AppError, Environment};
+use super::engines::Confinement;
+use super::{AppError, Environment, engines};
 use crate::config::{
-    AuthEntry, AuthMode, EngineChoice, LoadedConfig, Price, Protocol as ConfigProtocol,
-    SandboxLevel, key_env,
+    AuthEntry, AuthMode, EngineChoice, LoadedConfig, Price, Protocol as ConfigProtocol, key_env,
 };
 use crate::diff::glob::Glob;
-use crate::engine::api::{ApiEngine, ApiSettings};
-use crate::engine::cli::{CliDialect, CliEngine, CliSettings};
-use crate::engine::opencode::{self, OpenCode};
 use crate::engine::{Doors, DoorsSettings};
 use crate::gateway::tools::{Withheld, mcp_service};
 use crate::gateway::{Credential, Gateway, GatewaySettings, PassLimits, Protocol, Upstream};
@@ -24,7 +21,7 @@ use crate::http::{HttpClient, HttpSettings, ProxySettings};
 use crate::ledger::{PriceTable, Prices, Rates, RunCaps};
 use crate::model::{Cost, EngineName, ModelId, SandboxInfo, Secret};
 use crate::pipeline::{EngineSet, Plan, PlannedAgent, TaskWriter};
-use crate::process::sandbox::{Level, probe};
+use crate::process::sandbox::Level;
 use crate::prompt::{ReviewTask, reviewer_system};
 
 /// Providers whose address is known: id, protocol, address. Others name theirs in the configuration.
@@ -54,11 +51,16 @@ const KNOWN: &[(&str, Protocol, &str)] = &[
 
 /// What the tokens of a Claude plan begin with, wherever they are put.
 const PLAN_TOKEN: &str = "sk-ant-oat";
+/// Where Claude Code expects them.
+const PLAN_VARIABLE: &str = "CLAUDE_CODE_OAUTH_TOKEN";
 
-/// The reviewers that take part, each with its model and engine; empty when no model is named anywhere.
+/// The reviewers that take part, each with its model and engine; empty when no model is named anywhere. No
+/// engine is started from the `reviewed` folders.
 pub(super) fn reviewers(
     loaded: &LoadedConfig,
     asked: &[String],
+    environment: &Environment,
+    reviewed: &[&Path],
 ) -> Result<Vec<PlannedAgent>, AppError> {
     if loaded.models().is_empty() {
         return Ok(Vec::new());
@@ -74,42 +76,17 @@ pub(super) fn reviewers(
                 "set `model` in config.jsonc, or in the front matter of every agent",
             ));
         };
-        let engine = agent
-            .prompt
-            .engine
-            .unwrap_or_else(|| loaded.config.engine_for(model.provider()));
-        let engine = match engine {
-            EngineChoice::Api => "api",
-            EngineChoice::Opencode => opencode::FACTS.name,
-            EngineChoice::Claude | EngineChoice::Codex => return Err(not_here(model, engine)),
-        };
+        let engine = engines::choice(model, agent.prompt.engine, loaded);
+        engines::check(model, engine, environment, reviewed)?;
         out.push(PlannedAgent {
             id: agent.id.clone(),
-            engine: EngineName::new(engine),
+            engine: EngineName::new(engine.word()),
             model: Some(model.clone()),
             system: reviewer_system(&loaded.shared, &agent.prompt.text).into(),
             always_run: agent.always_run,
         });
     }
     Ok(out)
-}
-
-fn not_here(model: &ModelId, engine: EngineChoice) -> AppError {
-    let word = match engine {
-        EngineChoice::Api => "api",
-        EngineChoice::Claude => "claude",
-        EngineChoice::Codex => "codex",
-        EngineChoice::Opencode => "opencode",
-    };
-    let provider = model.provider();
-    AppError::new(
-        format!(
-            "{model}: models of `{provider}` are served by the engine `{word}`, which this version of ecr does not have"
-        ),
-        format!(
-            "choose ecr's own engine in config.jsonc: \"engines\": {{ \"{provider}\": \"api\" }} (it needs an API key or a local server)"
-        ),
-    )
 }
 
 /// Writes the tasks of a run; its mark is drawn here.
@@ -146,24 +123,71 @@ pub(super) fn never_sent(loaded: &LoadedConfig) -> Result<Vec<Glob>, AppError> {
     })
 }
 
+/// What a person should know of the engines of a run.
+pub(super) struct Connected {
+    /// What is enforced on their processes.
+    pub(super) sandbox: SandboxInfo,
+    /// One line each.
+    pub(super) notes: Vec<String>,
+}
+
+impl Connected {
+    fn new(
+        choices: &BTreeSet<EngineChoice>,
+        upstreams: &BTreeMap<String, Arc<Upstream>>,
+        confinement: &Confinement,
+    ) -> Self {
+        let sandbox = engines::sandbox(choices.iter().copied());
+        let mut notes = Vec::new();
+        if confinement.require < Level::Full
+            && !matches!(sandbox.level.as_str(), "full" | "not_needed")
+        {
+            notes.push(format!(
+                "engine processes are not fully contained here (level {}): {}",
+                sandbox.level,
+                sandbox.missing.join("; ")
+            ));
+        }
+        let plans = upstreams.values().filter(|upstream| {
+            matches!(
+                upstream.credential,
+                Credential::Oauth(_) | Credential::ChatGpt { .. }
+            )
+        });
+        notes.extend(plans.map(|upstream| {
+            format!(
+                "the models of `{}` are paid by a plan, through its own tool: experimental",
+                upstream.provider
+            )
+        }));
+        Self { sandbox, notes }
+    }
+}
+
 /// Starts the run's gateway and adds the engines that the reviewers need. Nothing is sent yet.
 pub(super) async fn connect(
-    engines: &mut EngineSet,
+    set: &mut EngineSet,
     reviewers: &[PlannedAgent],
     loaded: &LoadedConfig,
     environment: &Environment,
-    root: Option<&Path>,
     concurrency: usize,
-) -> Result<(), AppError> {
+    confinement: &Confinement,
+) -> Result<Connected, AppError> {
     let mut upstreams = BTreeMap::new();
-    for model in reviewers.iter().filter_map(|agent| agent.model.as_ref()) {
-        if !upstreams.contains_key(model.provider()) {
-            let upstream = upstream(model, &loaded.config.auth, environment)?;
+    let mut choices = BTreeSet::new();
+    for agent in reviewers {
+        let Some(model) = &agent.model else { continue };
+        let choice = EngineChoice::from_word(agent.engine.as_str());
+        let plan = choice == Some(EngineChoice::Claude);
+        if !upstreams.contains_key(model.provider()) || !plan {
+            let upstream = upstream(model, &loaded.config.auth, environment, plan)?;
             upstreams.insert(model.provider().to_owned(), Arc::new(upstream));
         }
+        choices.extend(choice);
     }
+    let connected = Connected::new(&choices, &upstreams, confinement);
     if upstreams.is_empty() {
-        return Ok(());
+        return Ok(connected);
     }
     let client = HttpClient::new(&HttpSettings {
         proxy: proxies(environment),
@@ -202,7 +226,7 @@ pub(super) async fn connect(
             "allow ecr a local port",
         )
     })?;
-    let doors = Arc::new(Doors::new(DoorsSettings {
+    let doors = Doors::new(DoorsSettings {
         gateway: Arc::new(gateway),
         upstreams,
         withheld: Arc::new(Withheld {
@@ -210,49 +234,13 @@ pub(super) async fn connect(
             also: None,
         }),
         limits: PassLimits::default(),
-    }));
-    let settings = CliSettings {
-        search: environment.get("PATH").unwrap_or_default().to_owned(),
-        reviewed: root.map(Path::to_owned).into_iter().collect(),
-        require: match loaded.config.sandbox_require {
-            SandboxLevel::None => Level::None,
-            SandboxLevel::Files => Level::Files,
-            SandboxLevel::Full => Level::Full,
-        },
-    };
-    // Not looked for here: a tool that nobody asks for need not be installed.
-    for dialect in dialects() {
-        let engine = CliEngine::new(dialect, Arc::clone(&doors), settings.clone());
-        engines.insert(Arc::new(engine));
+    });
+    let doors = Arc::new(doors);
+    for choice in choices {
+        let engine = engines::engine(choice, &doors, environment, confinement);
+        engine.into_iter().for_each(|engine| set.insert(engine));
     }
-    engines.insert(Arc::new(ApiEngine::new(doors, ApiSettings::default())));
-    Ok(())
-}
-
-/// The command-line tools that are engines.
-fn dialects() -> [Arc<dyn CliDialect>; 1] {
-    [Arc::new(OpenCode)]
-}
-
-/// How well the engine processes of these reviewers are contained.
-pub(super) fn containment(reviewers: &[PlannedAgent]) -> SandboxInfo {
-    let starts = |agent: &PlannedAgent| {
-        let name = agent.engine.as_str();
-        dialects()
-            .iter()
-            .any(|dialect| dialect.facts().name == name)
-    };
-    if !reviewers.iter().any(starts) {
-        return SandboxInfo {
-            level: "not_needed".to_owned(),
-            missing: Vec::new(),
-        };
-    }
-    let support = probe();
-    SandboxInfo {
-        level: support.level.to_string(),
-        missing: support.missing.iter().map(ToString::to_string).collect(),
-    }
+    Ok(connected)
 }
 
 /// Seconds since the Unix epoch.
@@ -284,11 +272,13 @@ fn proxies(environment: &Environment) -> ProxySettings {
     }
 }
 
-/// Where the models of a provider are, with the credential that the environment holds.
+/// Where the models of a provider are, with the credential that the environment holds. The token of a plan is
+/// taken only where `plan` says that its own tool is what uses it.
 fn upstream(
     model: &ModelId,
     auth: &[AuthEntry],
     environment: &Environment,
+    plan: bool,
 ) -> Result<Upstream, AppError> {
     let provider = model.provider();
     if provider == model.as_str() {
@@ -327,6 +317,10 @@ fn upstream(
     let credential = match entry.map(|entry| entry.mode) {
         Some(AuthMode::None) => Credential::None,
         None if default_is_local => Credential::None,
+        Some(AuthMode::Oauth) if plan && real == "anthropic" => {
+            let named = entry.and_then(|entry| entry.token_env.as_deref());
+            plan_credential(provider, named.unwrap_or(PLAN_VARIABLE), environment)?
+        }
         Some(AuthMode::Oauth) => return Err(plan_token(provider)),
         Some(AuthMode::ApiKey) | None => {
             let named = entry.and_then(|entry| entry.token_env.as_deref());
@@ -367,7 +361,7 @@ fn credential(
             "copy the key again, without spaces and line ends",
         ));
     }
-    if value.starts_with(PLAN_TOKEN) || name == "CLAUDE_CODE_OAUTH_TOKEN" {
+    if value.starts_with(PLAN_TOKEN) || name == PLAN_VARIABLE {
         return Err(plan_token(provider));
     }
     let value = Secret::new(value.to_owned());
@@ -376,6 +370,28 @@ fn credential(
     } else {
         Credential::ApiKey(value)
     })
+}
+
+/// The token of a Claude plan, which is used as it is and never refreshed.
+fn plan_credential(
+    provider: &str,
+    name: &str,
+    environment: &Environment,
+) -> Result<Credential, AppError> {
+    let hint = "run `claude setup-token` and export what it prints, or set an API key";
+    let value = environment.text(name).map(str::trim).ok_or_else(|| {
+        AppError::new(
+            format!("the token of `{provider}`'s plan is missing: {name} is not set"),
+            hint,
+        )
+    })?;
+    if !value.starts_with(PLAN_TOKEN) || !value.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(AppError::new(
+            format!("{name} holds no token of a Claude plan: those begin with `{PLAN_TOKEN}`"),
+            hint,
+        ));
+    }
+    Ok(Credential::Oauth(Secret::new(value.to_owned())))
 }
 
 fn plan_token(provider: &str) -> AppError {
@@ -418,18 +434,18 @@ mod tests {
     #[test]
     fn known_providers_need_their_usual_variable_only() {
         let env = environment(&[("ANTHROPIC_API_KEY", " k1 "), ("OPENAI_API_KEY", "k2")]);
-        let got = upstream(&model("anthropic/x"), &[], &env).unwrap();
+        let got = upstream(&model("anthropic/x"), &[], &env, false).unwrap();
         assert_eq!(got.protocol, Protocol::AnthropicMessages);
         assert_eq!(got.credential, Credential::ApiKey(Secret::new("k1".into())));
-        let got = upstream(&model("openai/x"), &[], &env).unwrap();
+        let got = upstream(&model("openai/x"), &[], &env, false).unwrap();
         assert_eq!(got.protocol, Protocol::OpenAiResponses);
-        let got = upstream(&model("ollama/x"), &[], &env).unwrap();
+        let got = upstream(&model("ollama/x"), &[], &env, false).unwrap();
         assert_eq!(got.credential, Credential::None);
-        let error = upstream(&model("openrouter/x"), &[], &env).unwrap_err();
+        let error = upstream(&model("openrouter/x"), &[], &env, false).unwrap_err();
         assert!(error.message.contains("OPENROUTER_API_KEY"), "{error}");
         assert!(error.hint.unwrap().contains("auth.providers.openrouter"));
-        assert!(upstream(&model("bare"), &[], &env).is_err());
-        assert!(upstream(&model("acme/x"), &[], &env).is_err());
+        assert!(upstream(&model("bare"), &[], &env, false).is_err());
+        assert!(upstream(&model("acme/x"), &[], &env, false).is_err());
     }
 
     #[test]
@@ -439,22 +455,22 @@ mod tests {
         acme.token_env = Some("MY_KEY".to_owned());
         acme.base_url = Some("https://models.acme.test/v2".to_owned());
         acme.protocol = Some(ConfigProtocol::AnthropicMessages);
-        let got = upstream(&model("acme/x"), &[acme], &env).unwrap();
+        let got = upstream(&model("acme/x"), &[acme], &env, false).unwrap();
         assert_eq!(got.base_url.as_str(), "https://models.acme.test/v2");
         assert_eq!(got.protocol, Protocol::AnthropicMessages);
         let mut bearer = entry("anthropic");
         bearer.token_env = Some("ANTHROPIC_AUTH_TOKEN".to_owned());
-        let got = upstream(&model("anthropic/x"), &[bearer], &env).unwrap();
+        let got = upstream(&model("anthropic/x"), &[bearer], &env, false).unwrap();
         assert_eq!(got.credential, Credential::Bearer(Secret::new("t".into())));
         let mut alias = entry("team");
         alias.upstream = Some("openai".to_owned());
         alias.token_env = Some("MY_KEY".to_owned());
-        let got = upstream(&model("team/x"), &[alias], &env).unwrap();
+        let got = upstream(&model("team/x"), &[alias], &env, false).unwrap();
         assert_eq!(got.base_url.host_str(), Some("api.openai.com"));
         let mut local = entry("lab");
         local.mode = AuthMode::None;
         local.base_url = Some("http://127.0.0.1:8080".to_owned());
-        let got = upstream(&model("lab/x"), &[local], &env).unwrap();
+        let got = upstream(&model("lab/x"), &[local], &env, false).unwrap();
         assert_eq!(
             (got.credential, got.protocol),
             (Credential::None, Protocol::OpenAiChat)
@@ -474,7 +490,7 @@ mod tests {
             (vec![], format!("{canary}\n{canary}")),
         ] {
             let env = environment(&[("ANTHROPIC_API_KEY", &value), ("T", &value)]);
-            let error = upstream(&model("anthropic/x"), &auth, &env).unwrap_err();
+            let error = upstream(&model("anthropic/x"), &auth, &env, false).unwrap_err();
             let words = format!("{error} {:?}", error.hint);
             assert!(!words.contains(&canary), "{words}");
         }

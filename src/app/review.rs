@@ -13,9 +13,11 @@ use tokio_util::sync::CancellationToken;
 
 pub(super) use self::setup::setup_choice;
 use self::setup::{Setup, load_setup};
+use super::engines::Confinement;
 use super::runs::RunStore;
 use super::signals::SignalWatch;
 use super::{AppError, Environment, models};
+use crate::config::SandboxLevel;
 use crate::diff::chunk::{ChunkLimits, pack};
 use crate::diff::glob::Glob;
 use crate::diff::noise::{FilterReason, NoiseSettings, filter};
@@ -29,6 +31,7 @@ use crate::pipeline::{
 use crate::port::{
     Progress, ProgressEvent, Reporter, ReviewSource, SourceError, SourceInput, TreeUnderReview,
 };
+use crate::process::sandbox::Level;
 use crate::render::{self, Format, RenderContext, TerminalOptions};
 use crate::reporter::{FileReporter, ProgressMode, ProgressReporter, TerminalReporter};
 use crate::source::{LocalSource, PatchInput, PatchSource, Selection};
@@ -493,18 +496,21 @@ async fn execute(
     let mut engines = EngineSet::new();
     engines.insert(setup.builtin_engine());
     let concurrency = usize::try_from(config.chunk.concurrency.unwrap_or(6)).unwrap_or(6);
-    models::connect(
+    let connected = models::connect(
         &mut engines,
         &setup.reviewers,
         &setup.loaded,
         environment,
-        setup.root.as_deref(),
         concurrency,
+        &confinement(setup, request),
     )
     .await?;
+    for note in connected.notes {
+        deps.progress.event(ProgressEvent::Note(note));
+    }
     let input = RunInput {
         info: prepared.info,
-        sandbox: models::containment(&setup.reviewers),
+        sandbox: connected.sandbox,
         plan: prepared.plan,
         tree: prepared.tree,
         policy: Policy {
@@ -525,6 +531,19 @@ async fn execute(
         started,
     };
     Ok(run(input, &engines, deps).await)
+}
+
+/// How engine processes are confined: completely for other people's work, as configured for one's own.
+fn confinement(setup: &Setup, request: &Request) -> Confinement {
+    let require = match (&request.input, setup.loaded.config.sandbox_require) {
+        (Input::PatchFile(_) | Input::PatchBytes(_), _) | (_, SandboxLevel::Full) => Level::Full,
+        (Input::Local(_), SandboxLevel::Files) => Level::Files,
+        (Input::Local(_), SandboxLevel::None) => Level::None,
+    };
+    Confinement {
+        reviewed: setup.root.iter().cloned().collect(),
+        require,
+    }
 }
 
 fn print_plan(

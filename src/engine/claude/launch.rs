@@ -164,7 +164,7 @@ impl CliDialect for Claude {
         Ok(Launch {
             args: arguments(pass),
             env: environment(pass),
-            stdin: pass.task.as_bytes().to_vec(),
+            stdin: prompt(pass.task).into_bytes(),
             files,
             ..Launch::default()
         })
@@ -223,6 +223,14 @@ fn arguments(pass: &PassFacts<'_>) -> Vec<OsString> {
         args.extend(["--json-schema".into(), schema.to_string().into()]);
     }
     args
+}
+
+/// The task, never such that it is taken for a command of Claude Code's own (`/help`), and never empty.
+fn prompt(task: &str) -> String {
+    match task.chars().next() {
+        Some(first) if first.is_alphanumeric() => task.to_owned(),
+        _ => format!("The task:\n{task}"),
+    }
 }
 
 fn mcp(pass: &PassFacts<'_>) -> Value {
@@ -334,7 +342,7 @@ mod tests {
         for word in ["ecr-pass-1", "real-key", "passwd", "You review"] {
             assert!(!all.contains(word), "{all}");
         }
-        assert_eq!(launch.stdin, b"/help @/etc/passwd");
+        assert_eq!(launch.stdin, b"The task:\n/help @/etc/passwd");
         assert!(!format!("{launch:?}").contains("real-key"));
         let args: Vec<&str> = launch.args.iter().map(|a| a.to_str().unwrap()).collect();
         let after = |flag: &str| args[args.iter().position(|a| *a == flag).unwrap() + 1];

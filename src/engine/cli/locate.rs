@@ -25,15 +25,24 @@ pub enum LocateError {
     Untrusted(#[from] BinaryError),
 }
 
-/// Finds the program of a tool in `search` (the value of `PATH`), outside of the `reviewed` folders, and looks at
-/// it. npm's launcher is passed over for the program that it would start. Reads the whole program (a few hundred
-/// megabytes): a blocking call of up to some seconds.
+/// Finds the program of a tool and looks at it (see [`find_program`]). Reads the whole program, a few hundred
+/// megabytes: a blocking call of up to some seconds.
 pub fn locate(facts: &CliFacts, search: &OsStr, reviewed: &[&Path]) -> Result<Binary, LocateError> {
+    Ok(Binary::examine(find_program(facts, search, reviewed)?)?)
+}
+
+/// Finds the program of a tool in `search` (the value of `PATH`), outside of the `reviewed` folders. npm's launcher
+/// is passed over for the program that it would start.
+pub fn find_program(
+    facts: &CliFacts,
+    search: &OsStr,
+    reviewed: &[&Path],
+) -> Result<ToolPath, LocateError> {
     let found = ToolPath::find(facts.program, search, reviewed)?;
     let target = found.as_path().canonicalize();
     let target = target.unwrap_or_else(|_| found.as_path().to_owned());
     if is_program(&target) {
-        return Ok(Binary::examine(found)?);
+        return Ok(found);
     }
     for candidate in beside(&target, facts.packages) {
         let (Some(folder), Some(name)) = (candidate.parent(), candidate.file_name()) else {
@@ -43,7 +52,7 @@ pub fn locate(facts: &CliFacts, search: &OsStr, reviewed: &[&Path]) -> Result<Bi
         if let Ok(tool) = ToolPath::find(name, folder.as_os_str(), reviewed)
             && is_program(tool.as_path())
         {
-            return Ok(Binary::examine(tool)?);
+            return Ok(tool);
         }
     }
     Err(LocateError::Launcher { path: target })

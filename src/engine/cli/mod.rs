@@ -16,5 +16,5 @@ pub use dialect::{
 };
 pub use engine::{CliEngine, CliSettings};
 pub use installed::{Installed, Standing};
-pub use locate::{LocateError, locate};
+pub use locate::{LocateError, find_program, locate};
 pub use version::Version;

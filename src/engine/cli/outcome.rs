@@ -34,7 +34,8 @@ pub(super) fn ended(
     }
     match said {
         Said::Failed(error) => Err(error),
-        Said::Text(text) if exit.code == Some(0) => Ok(Ended {
+        // What no model said is no answer: some take a task for a command of their own.
+        Said::Text(text) if exit.code == Some(0) && ledger.requests > 0 => Ok(Ended {
             text,
             why: Why::Spoke,
         }),
@@ -144,7 +145,9 @@ mod tests {
                 "Tool does not run here (exit code 1: error: unknown option '--x')".to_owned()
             )
         );
-        let error = why(&PassLedger::default(), Said::Nothing, Some(0)).unwrap_err();
-        assert!(matches!(error, EngineError::Protocol(_)), "{error}");
+        for said in [Said::Nothing, Said::Text("Usage: …".to_owned())] {
+            let error = why(&PassLedger::default(), said, Some(0)).unwrap_err();
+            assert!(matches!(error, EngineError::Protocol(_)), "{error}");
+        }
     }
 }

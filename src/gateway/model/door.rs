@@ -414,11 +414,11 @@ impl PassDoor {
         Ok((facts, request))
     }
 
-    /// The review was finished, and a model call more would buy nothing. `OpenCode` ends at once when it is
-    /// refused; the others are not asked to.
+    /// The review was finished, and a model call more would buy nothing. The tools end at once when they are
+    /// refused; our own loop does not ask again.
     fn is_finished(&self) -> bool {
         let tools = self.grant.tools.as_ref();
-        self.grant.style == FinalStyle::OpenCode && tools.is_some_and(|tools| tools.finished())
+        self.grant.style != FinalStyle::Api && tools.is_some_and(|tools| tools.finished())
     }
 
     fn check_broken(&self) -> Result<(), DoorError> {

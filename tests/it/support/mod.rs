@@ -3,6 +3,5 @@
 pub(crate) mod alone;
 pub(crate) mod fake_engine;
 pub(crate) mod model_server;
-pub(crate) mod real_cli;
 pub(crate) mod repo;
 pub(crate) mod skip;

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use ecr::process::runtime_files;
 
 use super::hostile::{CHANGED, obedient, plant};
+use super::program;
 use super::review::{command, json_of, repository};
 use crate::support::model_server::{ModelServer, Script};
-use crate::support::real_cli::opencode_program;
 use crate::support::skip::skipped;
 
 /// What a trace says about the processes and threads that run `program`.
@@ -99,7 +99,7 @@ fn a_trace_is_read() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn it_opens_its_own_files_and_connects_to_the_doors_only() {
-    let Some(program) = opencode_program() else {
+    let Some(program) = program() else {
         return;
     };
     if std::process::Command::new("strace")

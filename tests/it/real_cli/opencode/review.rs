@@ -6,9 +6,10 @@ use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
-use super::rig::{finish, key};
+use super::super::OPENCODE;
+use super::super::rig::{finish, key};
+use super::folder;
 use crate::support::model_server::{ModelServer, Reply, ReplyUsage, Script, Step};
-use crate::support::real_cli::opencode;
 use crate::support::repo::TestRepo;
 
 /// A repository whose models of `lab` are served by `OpenCode`, with one changed file.
@@ -27,7 +28,7 @@ pub(super) fn repository(url: &str, protocol: &str) -> TestRepo {
 /// The search path: `first`, then the real tools.
 fn search(first: &[PathBuf]) -> OsString {
     let path = std::env::var_os("PATH").unwrap();
-    let cli = opencode().unwrap();
+    let cli = folder().unwrap();
     let folders = first.iter().cloned();
     let folders = folders
         .chain([cli.to_owned()])
@@ -89,7 +90,7 @@ pub(super) fn holds(bytes: &[u8], needle: &str) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_is_reviewed_with_findings_usage_and_a_receipt() {
-    if opencode().is_none() {
+    if folder().is_none() {
         return;
     }
     for protocol in ["anthropic-messages", "openai-responses", "openai-chat"] {
@@ -110,7 +111,7 @@ async fn a_change_is_reviewed_with_findings_usage_and_a_receipt() {
                 .tool("tree_read", json!({"path": "src/a.rs"}))
                 .tool("tree_grep", json!({"pattern": "fn helper"})),
             Reply::default().tool("tree_report", report),
-            finish(),
+            finish(&OPENCODE),
         ] {
             server.script().push(reply.usage(usage));
         }
@@ -157,7 +158,7 @@ async fn a_change_is_reviewed_with_findings_usage_and_a_receipt() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_key_is_no_approval() {
-    if opencode().is_none() {
+    if folder().is_none() {
         return;
     }
     let denied = Step::status(
