@@ -5,6 +5,7 @@ mod faults;
 mod hostile;
 mod install;
 mod killed;
+mod opencode;
 mod rig;
 mod turns;
 
@@ -12,6 +13,7 @@ use std::sync::Arc;
 
 use ecr::engine::claude::Claude;
 use ecr::engine::cli::CliDialect;
+use ecr::engine::opencode::OpenCode;
 use ecr::gateway::Protocol;
 
 /// A tool under test.
@@ -57,6 +59,35 @@ pub(crate) static CLAUDE: Subject = Subject {
     at_once: 4,
 };
 
+/// The three kinds of provider that it has packages for.
+pub(crate) static OPENCODE: Subject = opencode(Protocol::OpenAiChat);
+pub(crate) static OPENCODE_MESSAGES: Subject = opencode(Protocol::AnthropicMessages);
+pub(crate) static OPENCODE_RESPONSES: Subject = opencode(Protocol::OpenAiResponses);
+
+const fn opencode(protocol: Protocol) -> Subject {
+    Subject {
+        name: "opencode",
+        version: "1.18.33",
+        dialect: || Arc::new(OpenCode),
+        protocol,
+        model: "org/big",
+        answer_tool: None,
+        own_tools: &[
+            "bash",
+            "read",
+            "write",
+            "edit",
+            "webfetch",
+            "task",
+            "skill",
+            "list_mcp_resources",
+            "execute",
+            "tree_nosuch",
+        ],
+        at_once: 2,
+    }
+}
+
 /// One test a case and tool.
 macro_rules! for_each_tool {
     ($($case:path as $name:ident),* $(,)?) => {
@@ -64,6 +95,12 @@ macro_rules! for_each_tool {
             $(#[tokio::test(flavor = "multi_thread")]
             async fn $name() {
                 $case(&super::CLAUDE).await;
+            })*
+        }
+        mod opencode_table {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $name() {
+                $case(&super::OPENCODE).await;
             })*
         }
     };
