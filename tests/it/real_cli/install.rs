@@ -56,9 +56,11 @@ fn install(subject: &Subject) -> Result<PathBuf, String> {
     for name in ["package.json", "package-lock.json"] {
         std::fs::copy(locks.join(name), folder.join(name)).map_err(plain)?;
     }
-    // No script of a package runs; what is installed is what the lock file's digests say.
+    // No script of a package runs; what is installed is what the lock file's digests say. `npm ci` would want
+    // the programs of all other machines in it.
     let output = Command::new("npm")
-        .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
+        .args(["install", "--no-save", "--ignore-scripts"])
+        .args(["--no-audit", "--no-fund"])
         .args(["--fetch-retries", "1", "--fetch-timeout", "120000"])
         .current_dir(&folder)
         .stdin(Stdio::null())
@@ -68,7 +70,7 @@ fn install(subject: &Subject) -> Result<PathBuf, String> {
         let words = String::from_utf8_lossy(&output.stderr);
         let line = words.lines().find(|line| line.contains("error"));
         return Err(format!(
-            "`npm ci` failed: {}",
+            "`npm install` failed: {}",
             line.unwrap_or_default().trim()
         ));
     }
