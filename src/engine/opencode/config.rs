@@ -1,4 +1,6 @@
 //! The one configuration file that `OpenCode` reads.
+//!
+//! @ref LLP 0013#nothing-is-allowed-but-what-we-serve — the order of the rules, and what each switch is for
 
 use serde_json::{Map, Value, json};
 

@@ -31,7 +31,7 @@ fn search(first: &[PathBuf]) -> OsString {
     let cli = folder().unwrap();
     let folders = first.iter().cloned();
     let folders = folders
-        .chain([cli.to_owned()])
+        .chain([cli])
         .chain(std::env::split_paths(&path));
     std::env::join_paths(folders).unwrap()
 }
