@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use reqwest::Url;
 
+use super::tape::Tape;
 use super::{AppError, Environment};
 use crate::config::{
     AuthEntry, AuthMode, EngineChoice, LoadedConfig, Price, Protocol as ConfigProtocol, key_env,
@@ -16,7 +17,7 @@ use crate::engine::api::{ApiEngine, ApiSettings};
 use crate::engine::{Doors, DoorsSettings};
 use crate::gateway::tools::{Withheld, mcp_service};
 use crate::gateway::{Credential, Gateway, GatewaySettings, PassLimits, Protocol, Upstream};
-use crate::http::{HttpClient, HttpSettings, ProxySettings};
+use crate::http::{HttpClient, HttpSettings, ProxySettings, Transport};
 use crate::ledger::{PriceTable, Prices, Rates, RunCaps};
 use crate::model::{Cost, EngineName, ModelId, Secret};
 use crate::pipeline::{EngineSet, Plan, PlannedAgent, TaskWriter};
@@ -105,8 +106,13 @@ fn not_here(model: &ModelId, engine: EngineChoice) -> AppError {
     )
 }
 
-/// Writes the tasks of a run; its mark is drawn here.
-pub(super) fn tasks(plan: &Plan) -> TaskWriter {
+/// A mark for the prompts of a run, drawn at random.
+pub(super) fn mark() -> String {
+    format!("{:016x}", RandomState::new().build_hasher().finish())
+}
+
+/// Writes the tasks of a run, bounded with `mark`.
+pub(super) fn tasks(plan: &Plan, mark: String) -> TaskWriter {
     let not_for_models = |(at, reason): (usize, &Option<String>)| {
         reason.clone().or_else(|| plan.hidden.get(&at).cloned())
     };
@@ -116,7 +122,6 @@ pub(super) fn tasks(plan: &Plan) -> TaskWriter {
         .enumerate()
         .map(not_for_models)
         .collect();
-    let mark = format!("{:016x}", RandomState::new().build_hasher().finish());
     Arc::new(move |pass, diff| {
         let task = ReviewTask {
             diff,
@@ -146,31 +151,23 @@ pub(super) async fn connect(
     loaded: &LoadedConfig,
     environment: &Environment,
     concurrency: usize,
+    tape: &Tape,
 ) -> Result<(), AppError> {
     let mut upstreams = BTreeMap::new();
     for model in reviewers.iter().filter_map(|agent| agent.model.as_ref()) {
         if !upstreams.contains_key(model.provider()) {
-            let upstream = upstream(model, &loaded.config.auth, environment)?;
+            let key = (!tape.is_replay()).then_some(environment);
+            let upstream = upstream(model, &loaded.config.auth, key)?;
             upstreams.insert(model.provider().to_owned(), Arc::new(upstream));
         }
     }
     if upstreams.is_empty() {
         return Ok(());
     }
-    let client = HttpClient::new(&HttpSettings {
-        proxy: proxies(environment),
-        ..HttpSettings::default()
-    })
-    .map_err(|error| AppError::new(error.to_string(), "check the proxy variables"))?;
     let secure = upstreams.values().any(|u| u.base_url.scheme() == "https");
-    if let Some(problem) = client.tls_problem().filter(|_| secure) {
-        return Err(AppError::new(
-            format!("https does not work on this machine: {problem}"),
-            "install the package ca-certificates, or set SSL_CERT_FILE",
-        ));
-    }
+    let transport = tape.transport(|| client(environment, secure))?;
     let gateway = Gateway::start(GatewaySettings {
-        transport: Arc::new(client),
+        transport,
         tools: Some(mcp_service),
         caps: RunCaps {
             tokens: None,
@@ -210,6 +207,22 @@ pub(super) async fn connect(
     Ok(())
 }
 
+/// The client that the model calls go through.
+fn client(environment: &Environment, secure: bool) -> Result<Arc<dyn Transport>, AppError> {
+    let client = HttpClient::new(&HttpSettings {
+        proxy: proxies(environment),
+        ..HttpSettings::default()
+    })
+    .map_err(|error| AppError::new(error.to_string(), "check the proxy variables"))?;
+    if let Some(problem) = client.tls_problem().filter(|_| secure) {
+        return Err(AppError::new(
+            format!("https does not work on this machine: {problem}"),
+            "install the package ca-certificates, or set SSL_CERT_FILE",
+        ));
+    }
+    Ok(Arc::new(client))
+}
+
 /// Seconds since the Unix epoch.
 fn now() -> u64 {
     u64::try_from(jiff::Timestamp::now().as_second()).unwrap_or(0)
@@ -239,11 +252,12 @@ fn proxies(environment: &Environment) -> ProxySettings {
     }
 }
 
-/// Where the models of a provider are, with the credential that the environment holds.
+/// Where the models of a provider are, with the credential that the environment holds; without an environment, which is
+/// for replaying a tape, with none.
 fn upstream(
     model: &ModelId,
     auth: &[AuthEntry],
-    environment: &Environment,
+    environment: Option<&Environment>,
 ) -> Result<Upstream, AppError> {
     let provider = model.provider();
     if provider == model.as_str() {
@@ -279,11 +293,11 @@ fn upstream(
         )
     })?;
     let default_is_local = entry.is_none() && base_url.scheme() == "http";
-    let credential = match entry.map(|entry| entry.mode) {
-        Some(AuthMode::None) => Credential::None,
-        None if default_is_local => Credential::None,
-        Some(AuthMode::Oauth) => return Err(plan_token(provider)),
-        Some(AuthMode::ApiKey) | None => {
+    let credential = match (entry.map(|entry| entry.mode), environment) {
+        (None, _) if default_is_local => Credential::None,
+        (Some(AuthMode::Oauth), _) => return Err(plan_token(provider)),
+        (Some(AuthMode::None), _) | (Some(AuthMode::ApiKey) | None, None) => Credential::None,
+        (Some(AuthMode::ApiKey) | None, Some(environment)) => {
             let named = entry.and_then(|entry| entry.token_env.as_deref());
             credential(provider, named.or_else(|| key_env(real)), environment)?
         }
@@ -373,18 +387,18 @@ mod tests {
     #[test]
     fn known_providers_need_their_usual_variable_only() {
         let env = environment(&[("ANTHROPIC_API_KEY", " k1 "), ("OPENAI_API_KEY", "k2")]);
-        let got = upstream(&model("anthropic/x"), &[], &env).unwrap();
+        let got = upstream(&model("anthropic/x"), &[], Some(&env)).unwrap();
         assert_eq!(got.protocol, Protocol::AnthropicMessages);
         assert_eq!(got.credential, Credential::ApiKey(Secret::new("k1".into())));
-        let got = upstream(&model("openai/x"), &[], &env).unwrap();
+        let got = upstream(&model("openai/x"), &[], Some(&env)).unwrap();
         assert_eq!(got.protocol, Protocol::OpenAiResponses);
-        let got = upstream(&model("ollama/x"), &[], &env).unwrap();
+        let got = upstream(&model("ollama/x"), &[], Some(&env)).unwrap();
         assert_eq!(got.credential, Credential::None);
-        let error = upstream(&model("openrouter/x"), &[], &env).unwrap_err();
+        let error = upstream(&model("openrouter/x"), &[], Some(&env)).unwrap_err();
         assert!(error.message.contains("OPENROUTER_API_KEY"), "{error}");
         assert!(error.hint.unwrap().contains("auth.providers.openrouter"));
-        assert!(upstream(&model("bare"), &[], &env).is_err());
-        assert!(upstream(&model("acme/x"), &[], &env).is_err());
+        assert!(upstream(&model("bare"), &[], Some(&env)).is_err());
+        assert!(upstream(&model("acme/x"), &[], Some(&env)).is_err());
     }
 
     #[test]
@@ -394,22 +408,22 @@ mod tests {
         acme.token_env = Some("MY_KEY".to_owned());
         acme.base_url = Some("https://models.acme.test/v2".to_owned());
         acme.protocol = Some(ConfigProtocol::AnthropicMessages);
-        let got = upstream(&model("acme/x"), &[acme], &env).unwrap();
+        let got = upstream(&model("acme/x"), &[acme], Some(&env)).unwrap();
         assert_eq!(got.base_url.as_str(), "https://models.acme.test/v2");
         assert_eq!(got.protocol, Protocol::AnthropicMessages);
         let mut bearer = entry("anthropic");
         bearer.token_env = Some("ANTHROPIC_AUTH_TOKEN".to_owned());
-        let got = upstream(&model("anthropic/x"), &[bearer], &env).unwrap();
+        let got = upstream(&model("anthropic/x"), &[bearer], Some(&env)).unwrap();
         assert_eq!(got.credential, Credential::Bearer(Secret::new("t".into())));
         let mut alias = entry("team");
         alias.upstream = Some("openai".to_owned());
         alias.token_env = Some("MY_KEY".to_owned());
-        let got = upstream(&model("team/x"), &[alias], &env).unwrap();
+        let got = upstream(&model("team/x"), &[alias], Some(&env)).unwrap();
         assert_eq!(got.base_url.host_str(), Some("api.openai.com"));
         let mut local = entry("lab");
         local.mode = AuthMode::None;
         local.base_url = Some("http://127.0.0.1:8080".to_owned());
-        let got = upstream(&model("lab/x"), &[local], &env).unwrap();
+        let got = upstream(&model("lab/x"), &[local], Some(&env)).unwrap();
         assert_eq!(
             (got.credential, got.protocol),
             (Credential::None, Protocol::OpenAiChat)
@@ -429,7 +443,7 @@ mod tests {
             (vec![], format!("{canary}\n{canary}")),
         ] {
             let env = environment(&[("ANTHROPIC_API_KEY", &value), ("T", &value)]);
-            let error = upstream(&model("anthropic/x"), &auth, &env).unwrap_err();
+            let error = upstream(&model("anthropic/x"), &auth, Some(&env)).unwrap_err();
             let words = format!("{error} {:?}", error.hint);
             assert!(!words.contains(&canary), "{words}");
         }

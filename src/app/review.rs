@@ -15,6 +15,7 @@ pub(super) use self::setup::setup_choice;
 use self::setup::{Setup, load_setup};
 use super::runs::RunStore;
 use super::signals::SignalWatch;
+use super::tape::{Tape, TapeChoice};
 use super::{AppError, Environment, models};
 use crate::diff::chunk::{ChunkLimits, pack};
 use crate::diff::glob::Glob;
@@ -155,6 +156,8 @@ pub struct Request {
     pub display: Display,
     /// Keep the run for `ecr explain`.
     pub save: bool,
+    /// `--record`, `--replay`.
+    pub tape: TapeChoice,
 }
 
 /// Where the product goes and where the talk goes.
@@ -213,6 +216,13 @@ pub async fn review(
     let setup = load_setup(&request, environment, local.as_ref(), &cancel)
         .await
         .map_err(interrupted)?;
+    let tape = Tape::open(&request.tape, environment.cwd())?;
+    if !tape.is_live() && setup.reviewers.is_empty() {
+        return Err(AppError::new(
+            "no model takes part in this run, so there is nothing to record or to replay",
+            "name a model with --model, REVIEWER_MODEL or `model` in config.jsonc",
+        ));
+    }
     if !display.quiet {
         for warning in &setup.warnings {
             let _ = writeln!(talk, "{warning}");
@@ -236,6 +246,7 @@ pub async fn review(
         Loaded::Nothing(review) => *review,
         Loaded::Change(input) => {
             progress.event(ProgressEvent::Note(selection_line(&input)));
+            tape.change(&input.info)?;
             let prepared = prepare(*input, source.as_ref(), &setup, &request)
                 .await
                 .map_err(interrupted)?;
@@ -247,14 +258,21 @@ pub async fn review(
                 progress: Arc::clone(&progress) as Arc<dyn Progress>,
                 cancel: cancel.clone(),
                 ladder: Arc::new(Halving),
-                tasks: Some(models::tasks(&prepared.plan)),
+                tasks: Some(models::tasks(&prepared.plan, tape.mark())),
                 incoming: None,
             };
-            execute(prepared, &setup, &request, environment, (started, deps)).await?
+            let wires = (environment, &tape);
+            execute(prepared, &setup, &request, wires, (started, deps)).await?
         }
     };
     progress.finish();
     let interrupt = watch.interrupt();
+    if interrupt.is_none()
+        && let Some(words) = tape.compare()?
+        && !display.quiet
+    {
+        progress.event(ProgressEvent::Note(words));
+    }
 
     // A run without findings to speak of must not take the place of the one before.
     if request.save
@@ -265,6 +283,7 @@ pub async fn review(
         progress.event(ProgressEvent::Note(message));
     }
     deliver(&review, &request.outputs, &context, product, environment).await?;
+    tape.finish()?;
     Ok(Finished::Reviewed {
         review: Box::new(review),
         interrupt,
@@ -485,7 +504,7 @@ async fn execute(
     prepared: Prepared,
     setup: &Setup,
     request: &Request,
-    environment: &Environment,
+    (environment, tape): (&Environment, &Tape),
     (started, deps): (Instant, RunDeps),
 ) -> Result<Review, AppError> {
     let config = &setup.loaded.config;
@@ -499,6 +518,7 @@ async fn execute(
         &setup.loaded,
         environment,
         concurrency,
+        tape,
     )
     .await?;
     let input = RunInput {
