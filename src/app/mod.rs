@@ -12,6 +12,7 @@ mod runs;
 pub mod schema;
 mod signals;
 pub mod stats;
+pub mod tape;
 
 pub use environment::Environment;
 pub use error::AppError;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use reqwest::Url;
 
 use super::engines::Confinement;
+use super::tape::Tape;
 use super::{AppError, Environment, engines};
 use crate::config::{
     AuthEntry, AuthMode, EngineChoice, LoadedConfig, Price, Protocol as ConfigProtocol, key_env,
@@ -17,7 +18,7 @@ use crate::diff::glob::Glob;
 use crate::engine::{Doors, DoorsSettings};
 use crate::gateway::tools::{Withheld, mcp_service};
 use crate::gateway::{Credential, Gateway, GatewaySettings, PassLimits, Protocol, Upstream};
-use crate::http::{HttpClient, HttpSettings, ProxySettings};
+use crate::http::{HttpClient, HttpSettings, ProxySettings, Transport};
 use crate::ledger::{PriceTable, Prices, Rates, RunCaps};
 use crate::model::{Cost, EngineName, ModelId, SandboxInfo, Secret};
 use crate::pipeline::{EngineSet, Plan, PlannedAgent, TaskWriter};
@@ -89,8 +90,13 @@ pub(super) fn reviewers(
     Ok(out)
 }
 
-/// Writes the tasks of a run; its mark is drawn here.
-pub(super) fn tasks(plan: &Plan) -> TaskWriter {
+/// A mark for the prompts of a run, drawn at random.
+pub(super) fn mark() -> String {
+    format!("{:016x}", RandomState::new().build_hasher().finish())
+}
+
+/// Writes the tasks of a run, bounded with `mark`.
+pub(super) fn tasks(plan: &Plan, mark: String) -> TaskWriter {
     let not_for_models = |(at, reason): (usize, &Option<String>)| {
         reason.clone().or_else(|| plan.hidden.get(&at).cloned())
     };
@@ -100,7 +106,6 @@ pub(super) fn tasks(plan: &Plan) -> TaskWriter {
         .enumerate()
         .map(not_for_models)
         .collect();
-    let mark = format!("{:016x}", RandomState::new().build_hasher().finish());
     Arc::new(move |pass, diff| {
         let task = ReviewTask {
             diff,
@@ -164,15 +169,29 @@ impl Connected {
     }
 }
 
+/// What engines are made from.
+pub(super) struct Wiring<'a> {
+    pub(super) loaded: &'a LoadedConfig,
+    pub(super) environment: &'a Environment,
+    /// Model calls at the same time.
+    pub(super) concurrency: usize,
+    pub(super) confinement: Confinement,
+    pub(super) tape: &'a Tape,
+}
+
 /// Starts the run's gateway and adds the engines that the reviewers need. Nothing is sent yet.
 pub(super) async fn connect(
     set: &mut EngineSet,
     reviewers: &[PlannedAgent],
-    loaded: &LoadedConfig,
-    environment: &Environment,
-    concurrency: usize,
-    confinement: &Confinement,
+    wiring: &Wiring<'_>,
 ) -> Result<Connected, AppError> {
+    let Wiring {
+        loaded,
+        environment,
+        concurrency,
+        confinement,
+        tape,
+    } = wiring;
     let mut upstreams = BTreeMap::new();
     let mut choices = BTreeSet::new();
     for agent in reviewers {
@@ -180,7 +199,8 @@ pub(super) async fn connect(
         let choice = EngineChoice::from_word(agent.engine.as_str());
         let plan = choice == Some(EngineChoice::Claude);
         if !upstreams.contains_key(model.provider()) || !plan {
-            let upstream = upstream(model, &loaded.config.auth, environment, plan)?;
+            let key = (!tape.is_replay()).then_some(*environment);
+            let upstream = upstream(model, &loaded.config.auth, key, plan)?;
             upstreams.insert(model.provider().to_owned(), Arc::new(upstream));
         }
         choices.extend(choice);
@@ -189,20 +209,10 @@ pub(super) async fn connect(
     if upstreams.is_empty() {
         return Ok(connected);
     }
-    let client = HttpClient::new(&HttpSettings {
-        proxy: proxies(environment),
-        ..HttpSettings::default()
-    })
-    .map_err(|error| AppError::new(error.to_string(), "check the proxy variables"))?;
     let secure = upstreams.values().any(|u| u.base_url.scheme() == "https");
-    if let Some(problem) = client.tls_problem().filter(|_| secure) {
-        return Err(AppError::new(
-            format!("https does not work on this machine: {problem}"),
-            "install the package ca-certificates, or set SSL_CERT_FILE",
-        ));
-    }
+    let transport = tape.transport(|| client(environment, secure))?;
     let gateway = Gateway::start(GatewaySettings {
-        transport: Arc::new(client),
+        transport,
         tools: Some(mcp_service),
         caps: RunCaps {
             tokens: None,
@@ -216,7 +226,7 @@ pub(super) async fn connect(
                 .map(|(model, price)| (model.clone(), prices(price)))
                 .collect(),
         ),
-        concurrent_calls: concurrency,
+        concurrent_calls: *concurrency,
         clock: now,
     })
     .await
@@ -241,6 +251,22 @@ pub(super) async fn connect(
         engine.into_iter().for_each(|engine| set.insert(engine));
     }
     Ok(connected)
+}
+
+/// The client that the model calls go through.
+fn client(environment: &Environment, secure: bool) -> Result<Arc<dyn Transport>, AppError> {
+    let client = HttpClient::new(&HttpSettings {
+        proxy: proxies(environment),
+        ..HttpSettings::default()
+    })
+    .map_err(|error| AppError::new(error.to_string(), "check the proxy variables"))?;
+    if let Some(problem) = client.tls_problem().filter(|_| secure) {
+        return Err(AppError::new(
+            format!("https does not work on this machine: {problem}"),
+            "install the package ca-certificates, or set SSL_CERT_FILE",
+        ));
+    }
+    Ok(Arc::new(client))
 }
 
 /// Seconds since the Unix epoch.
@@ -272,12 +298,12 @@ fn proxies(environment: &Environment) -> ProxySettings {
     }
 }
 
-/// Where the models of a provider are, with the credential that the environment holds. The token of a plan is
-/// taken only where `plan` says that its own tool is what uses it.
+/// Where the models of a provider are, with the credential that the environment holds; without an environment, which is
+/// for replaying a tape, with none. The token of a plan is taken only where `plan` says that its own tool uses it.
 fn upstream(
     model: &ModelId,
     auth: &[AuthEntry],
-    environment: &Environment,
+    environment: Option<&Environment>,
     plan: bool,
 ) -> Result<Upstream, AppError> {
     let provider = model.provider();
@@ -314,15 +340,15 @@ fn upstream(
         )
     })?;
     let default_is_local = entry.is_none() && base_url.scheme() == "http";
-    let credential = match entry.map(|entry| entry.mode) {
-        Some(AuthMode::None) => Credential::None,
-        None if default_is_local => Credential::None,
-        Some(AuthMode::Oauth) if plan && real == "anthropic" => {
+    let credential = match (entry.map(|entry| entry.mode), environment) {
+        (None, _) if default_is_local => Credential::None,
+        (Some(AuthMode::Oauth), Some(environment)) if plan && real == "anthropic" => {
             let named = entry.and_then(|entry| entry.token_env.as_deref());
             plan_credential(provider, named.unwrap_or(PLAN_VARIABLE), environment)?
         }
-        Some(AuthMode::Oauth) => return Err(plan_token(provider)),
-        Some(AuthMode::ApiKey) | None => {
+        (Some(AuthMode::Oauth), Some(_)) => return Err(plan_token(provider)),
+        (Some(AuthMode::None), _) | (_, None) => Credential::None,
+        (Some(AuthMode::ApiKey) | None, Some(environment)) => {
             let named = entry.and_then(|entry| entry.token_env.as_deref());
             credential(provider, named.or_else(|| key_env(real)), environment)?
         }
@@ -434,18 +460,18 @@ mod tests {
     #[test]
     fn known_providers_need_their_usual_variable_only() {
         let env = environment(&[("ANTHROPIC_API_KEY", " k1 "), ("OPENAI_API_KEY", "k2")]);
-        let got = upstream(&model("anthropic/x"), &[], &env, false).unwrap();
+        let got = upstream(&model("anthropic/x"), &[], Some(&env), false).unwrap();
         assert_eq!(got.protocol, Protocol::AnthropicMessages);
         assert_eq!(got.credential, Credential::ApiKey(Secret::new("k1".into())));
-        let got = upstream(&model("openai/x"), &[], &env, false).unwrap();
+        let got = upstream(&model("openai/x"), &[], Some(&env), false).unwrap();
         assert_eq!(got.protocol, Protocol::OpenAiResponses);
-        let got = upstream(&model("ollama/x"), &[], &env, false).unwrap();
+        let got = upstream(&model("ollama/x"), &[], Some(&env), false).unwrap();
         assert_eq!(got.credential, Credential::None);
-        let error = upstream(&model("openrouter/x"), &[], &env, false).unwrap_err();
+        let error = upstream(&model("openrouter/x"), &[], Some(&env), false).unwrap_err();
         assert!(error.message.contains("OPENROUTER_API_KEY"), "{error}");
         assert!(error.hint.unwrap().contains("auth.providers.openrouter"));
-        assert!(upstream(&model("bare"), &[], &env, false).is_err());
-        assert!(upstream(&model("acme/x"), &[], &env, false).is_err());
+        assert!(upstream(&model("bare"), &[], Some(&env), false).is_err());
+        assert!(upstream(&model("acme/x"), &[], Some(&env), false).is_err());
     }
 
     #[test]
@@ -455,22 +481,22 @@ mod tests {
         acme.token_env = Some("MY_KEY".to_owned());
         acme.base_url = Some("https://models.acme.test/v2".to_owned());
         acme.protocol = Some(ConfigProtocol::AnthropicMessages);
-        let got = upstream(&model("acme/x"), &[acme], &env, false).unwrap();
+        let got = upstream(&model("acme/x"), &[acme], Some(&env), false).unwrap();
         assert_eq!(got.base_url.as_str(), "https://models.acme.test/v2");
         assert_eq!(got.protocol, Protocol::AnthropicMessages);
         let mut bearer = entry("anthropic");
         bearer.token_env = Some("ANTHROPIC_AUTH_TOKEN".to_owned());
-        let got = upstream(&model("anthropic/x"), &[bearer], &env, false).unwrap();
+        let got = upstream(&model("anthropic/x"), &[bearer], Some(&env), false).unwrap();
         assert_eq!(got.credential, Credential::Bearer(Secret::new("t".into())));
         let mut alias = entry("team");
         alias.upstream = Some("openai".to_owned());
         alias.token_env = Some("MY_KEY".to_owned());
-        let got = upstream(&model("team/x"), &[alias], &env, false).unwrap();
+        let got = upstream(&model("team/x"), &[alias], Some(&env), false).unwrap();
         assert_eq!(got.base_url.host_str(), Some("api.openai.com"));
         let mut local = entry("lab");
         local.mode = AuthMode::None;
         local.base_url = Some("http://127.0.0.1:8080".to_owned());
-        let got = upstream(&model("lab/x"), &[local], &env, false).unwrap();
+        let got = upstream(&model("lab/x"), &[local], Some(&env), false).unwrap();
         assert_eq!(
             (got.credential, got.protocol),
             (Credential::None, Protocol::OpenAiChat)
@@ -490,7 +516,7 @@ mod tests {
             (vec![], format!("{canary}\n{canary}")),
         ] {
             let env = environment(&[("ANTHROPIC_API_KEY", &value), ("T", &value)]);
-            let error = upstream(&model("anthropic/x"), &auth, &env, false).unwrap_err();
+            let error = upstream(&model("anthropic/x"), &auth, Some(&env), false).unwrap_err();
             let words = format!("{error} {:?}", error.hint);
             assert!(!words.contains(&canary), "{words}");
         }

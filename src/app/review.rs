@@ -16,6 +16,7 @@ use self::setup::{Setup, load_setup};
 use super::engines::Confinement;
 use super::runs::RunStore;
 use super::signals::SignalWatch;
+use super::tape::{Tape, TapeChoice};
 use super::{AppError, Environment, models};
 use crate::config::SandboxLevel;
 use crate::diff::chunk::{ChunkLimits, pack};
@@ -158,6 +159,8 @@ pub struct Request {
     pub display: Display,
     /// Keep the run for `ecr explain`.
     pub save: bool,
+    /// `--record`, `--replay`.
+    pub tape: TapeChoice,
 }
 
 /// Where the product goes and where the talk goes.
@@ -216,6 +219,13 @@ pub async fn review(
     let setup = load_setup(&request, environment, local.as_ref(), &cancel)
         .await
         .map_err(interrupted)?;
+    let tape = Tape::open(&request.tape, environment.cwd())?;
+    if !tape.is_live() && setup.reviewers.is_empty() {
+        return Err(AppError::new(
+            "no model takes part in this run, so there is nothing to record or to replay",
+            "name a model with --model, REVIEWER_MODEL or `model` in config.jsonc",
+        ));
+    }
     if !display.quiet {
         for warning in &setup.warnings {
             let _ = writeln!(talk, "{warning}");
@@ -239,6 +249,7 @@ pub async fn review(
         Loaded::Nothing(review) => *review,
         Loaded::Change(input) => {
             progress.event(ProgressEvent::Note(selection_line(&input)));
+            tape.change(&input.info)?;
             let prepared = prepare(*input, source.as_ref(), &setup, &request)
                 .await
                 .map_err(interrupted)?;
@@ -250,14 +261,21 @@ pub async fn review(
                 progress: Arc::clone(&progress) as Arc<dyn Progress>,
                 cancel: cancel.clone(),
                 ladder: Arc::new(Halving),
-                tasks: Some(models::tasks(&prepared.plan)),
+                tasks: Some(models::tasks(&prepared.plan, tape.mark())),
                 incoming: None,
             };
-            execute(prepared, &setup, &request, environment, (started, deps)).await?
+            let wires = (environment, &tape);
+            execute(prepared, &setup, &request, wires, (started, deps)).await?
         }
     };
     progress.finish();
     let interrupt = watch.interrupt();
+    if interrupt.is_none()
+        && let Some(words) = tape.compare()?
+        && !display.quiet
+    {
+        progress.event(ProgressEvent::Note(words));
+    }
 
     // A run without findings to speak of must not take the place of the one before.
     if request.save
@@ -268,6 +286,7 @@ pub async fn review(
         progress.event(ProgressEvent::Note(message));
     }
     deliver(&review, &request.outputs, &context, product, environment).await?;
+    tape.finish()?;
     Ok(Finished::Reviewed {
         review: Box::new(review),
         interrupt,
@@ -488,7 +507,7 @@ async fn execute(
     prepared: Prepared,
     setup: &Setup,
     request: &Request,
-    environment: &Environment,
+    (environment, tape): (&Environment, &Tape),
     (started, deps): (Instant, RunDeps),
 ) -> Result<Review, AppError> {
     let config = &setup.loaded.config;
@@ -496,15 +515,14 @@ async fn execute(
     let mut engines = EngineSet::new();
     engines.insert(setup.builtin_engine());
     let concurrency = usize::try_from(config.chunk.concurrency.unwrap_or(6)).unwrap_or(6);
-    let connected = models::connect(
-        &mut engines,
-        &setup.reviewers,
-        &setup.loaded,
+    let wiring = models::Wiring {
+        loaded: &setup.loaded,
         environment,
         concurrency,
-        &confinement(setup, request),
-    )
-    .await?;
+        confinement: confinement(setup, request),
+        tape,
+    };
+    let connected = models::connect(&mut engines, &setup.reviewers, &wiring).await?;
     for note in connected.notes {
         deps.progress.event(ProgressEvent::Note(note));
     }

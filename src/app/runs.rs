@@ -91,7 +91,7 @@ impl RunStore {
             .map_err(|error| {
                 AppError::new(
                     error.to_string(),
-                    "run it inside the repository that was reviewed",
+                    "run it inside the repository that was reviewed, or name a file (`ecr explain --run FILE`)",
                 )
             })?;
         let Some(root) = repository.work_tree() else {

@@ -106,6 +106,14 @@ pub(super) struct ReviewArgs {
     #[arg(long, value_name = "MODEL")]
     pub(super) model: Option<String>,
 
+    /// Write every model exchange to this folder, without keys, for --replay
+    #[arg(long, value_name = "DIR", conflicts_with = "replay")]
+    pub(super) record: Option<PathBuf>,
+
+    /// Answer every model call from a folder that --record has written: no key, no network
+    #[arg(long, value_name = "DIR")]
+    pub(super) replay: Option<PathBuf>,
+
     /// Read the set-up from this folder (also `ECR_CONFIG_DIR`)
     #[arg(long, value_name = "DIR")]
     pub(super) config_dir: Option<PathBuf>,

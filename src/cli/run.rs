@@ -15,6 +15,7 @@ use super::exit::{self, EXIT_BUG, EXIT_OK, EXIT_REQUEST_CHANGES, EXIT_USAGE};
 use super::stream::{self, Streams};
 use crate::app::review::{self, Display, FailOn, Finished, Input, LocalInput, OutputSpec, Request};
 use crate::app::schema::{self, Schema};
+use crate::app::tape::TapeChoice;
 use crate::app::{AppError, Environment, demo, explain, ref_check, stats};
 use crate::config::env::{ECR_VERBOSE, is_on};
 
@@ -244,6 +245,11 @@ async fn run_review(
         outputs,
         display: display(global, streams, args.no_progress),
         save: true,
+        tape: match (args.record, args.replay) {
+            (Some(folder), _) => TapeChoice::Record(folder),
+            (None, Some(folder)) => TapeChoice::Replay(folder),
+            (None, None) => TapeChoice::Live,
+        },
     };
     match review::review(request, environment, product_and_talk()).await? {
         Finished::Planned => Ok(EXIT_OK),
@@ -293,6 +299,7 @@ async fn run_demo(
         outputs: Vec::new(),
         display: display(global, streams, false),
         save: args.keep.is_some(),
+        tape: TapeChoice::Live,
     };
     let environment = environment.at(sample.root().to_path_buf());
     match review::review(request, &environment, product_and_talk()).await? {

@@ -4,6 +4,7 @@ mod listener;
 mod model;
 mod run;
 mod seam;
+pub mod tape;
 pub mod tools;
 
 pub use crate::ledger::Cap;

@@ -5,3 +5,4 @@ mod protocols;
 mod review;
 pub(crate) mod rig;
 mod settings;
+mod tape;

@@ -9,11 +9,11 @@ use crate::support::model_server::{ModelServer, Reply, ReplyUsage, Script, Step}
 use crate::support::repo::TestRepo;
 
 /// The provider's key, assembled so that no scanner takes it for one.
-fn canary() -> String {
+pub(super) fn canary() -> String {
     ["canary", "key", "90c4"].join("-")
 }
 
-const SOURCES: [&str; 14] = [
+pub(super) const SOURCES: [&str; 14] = [
     "model/category.rs",
     "model/coverage.rs",
     "model/finding.rs",
@@ -31,7 +31,7 @@ const SOURCES: [&str; 14] = [
 ];
 
 /// A repository with fourteen changed files of real code.
-fn repository(url: &str, protocol: &str) -> TestRepo {
+pub(super) fn repository(url: &str, protocol: &str) -> TestRepo {
     let repo = TestRepo::init();
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let read = |name: &str| {
@@ -82,13 +82,13 @@ async fn ecr(repo: TestRepo, args: &'static [&'static str]) -> (TestRepo, Output
     work.await.unwrap()
 }
 
-fn json_of(output: &Output) -> Value {
+pub(super) fn json_of(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
         panic!("{error}: {}", String::from_utf8_lossy(&output.stderr));
     })
 }
 
-fn files_below(folder: &Path) -> Vec<std::path::PathBuf> {
+pub(super) fn files_below(folder: &Path) -> Vec<std::path::PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -101,17 +101,17 @@ fn files_below(folder: &Path) -> Vec<std::path::PathBuf> {
     found
 }
 
-fn holds(bytes: &[u8], needle: &str) -> bool {
+pub(super) fn holds(bytes: &[u8], needle: &str) -> bool {
     bytes.windows(needle.len()).any(|w| w == needle.as_bytes())
 }
 
-fn report(line: u64) -> Value {
+pub(super) fn report(line: u64) -> Value {
     json!({"severity": "critical", "category": "correctness", "file": SOURCES[0], "line": line, "side": "new",
         "title": "The sum is wrong", "consequence": "Callers get 42.", "evidence": "    41 + 1"})
 }
 
 /// The line of the evidence in the first source.
-fn evidence_line(repo: &TestRepo) -> u64 {
+pub(super) fn evidence_line(repo: &TestRepo) -> u64 {
     let text = std::fs::read_to_string(repo.root().join(SOURCES[0])).unwrap();
     let at = text.lines().position(|line| line == "    41 + 1").unwrap();
     at as u64 + 1

@@ -341,7 +341,8 @@ pub(super) async fn the_obedient_model_gets_nowhere(subject: &'static Subject) {
         assert!(!body.contains("ecr-pass-"), "{body}");
     }
     // The detector fires for what the tool door serves.
-    assert!(sent.iter().any(|body| body.contains(&canary("served"))));
+    let last = sent.last().unwrap();
+    assert!(last.contains(&canary("served")), "{last}");
     // Nothing is left.
     assert_eq!(listing(&repo.home().join("tmp"), &[]), BTreeMap::new());
 }

@@ -30,9 +30,7 @@ fn search(first: &[PathBuf]) -> OsString {
     let path = std::env::var_os("PATH").unwrap();
     let cli = folder().unwrap();
     let folders = first.iter().cloned();
-    let folders = folders
-        .chain([cli])
-        .chain(std::env::split_paths(&path));
+    let folders = folders.chain([cli]).chain(std::env::split_paths(&path));
     std::env::join_paths(folders).unwrap()
 }
 
