@@ -1,6 +1,7 @@
 //! One file a use case; everything below is wired together here.
 
 pub mod demo;
+mod engines;
 mod environment;
 mod error;
 pub mod explain;

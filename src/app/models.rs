@@ -1,26 +1,28 @@
 //! Models of a run: who reviews with which model over which engine, and where the models are. The only
 //! place where the value of a model credential is read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::path::Path;
 use std::sync::Arc;
 
 use reqwest::Url;
 
+use super::engines::Confinement;
 use super::tape::Tape;
-use super::{AppError, Environment};
+use super::{AppError, Environment, engines};
 use crate::config::{
     AuthEntry, AuthMode, EngineChoice, LoadedConfig, Price, Protocol as ConfigProtocol, key_env,
 };
 use crate::diff::glob::Glob;
-use crate::engine::api::{ApiEngine, ApiSettings};
 use crate::engine::{Doors, DoorsSettings};
 use crate::gateway::tools::{Withheld, mcp_service};
 use crate::gateway::{Credential, Gateway, GatewaySettings, PassLimits, Protocol, Upstream};
 use crate::http::{HttpClient, HttpSettings, ProxySettings, Transport};
 use crate::ledger::{PriceTable, Prices, Rates, RunCaps};
-use crate::model::{Cost, EngineName, ModelId, Secret};
+use crate::model::{Cost, EngineName, ModelId, SandboxInfo, Secret};
 use crate::pipeline::{EngineSet, Plan, PlannedAgent, TaskWriter};
+use crate::process::sandbox::Level;
 use crate::prompt::{ReviewTask, reviewer_system};
 
 /// Providers whose address is known: id, protocol, address. Others name theirs in the configuration.
@@ -50,11 +52,16 @@ const KNOWN: &[(&str, Protocol, &str)] = &[
 
 /// What the tokens of a Claude plan begin with, wherever they are put.
 const PLAN_TOKEN: &str = "sk-ant-oat";
+/// Where Claude Code expects them.
+const PLAN_VARIABLE: &str = "CLAUDE_CODE_OAUTH_TOKEN";
 
-/// The reviewers that take part, each with its model and engine; empty when no model is named anywhere.
+/// The reviewers that take part, each with its model and engine; empty when no model is named anywhere. No
+/// engine is started from the `reviewed` folders.
 pub(super) fn reviewers(
     loaded: &LoadedConfig,
     asked: &[String],
+    environment: &Environment,
+    reviewed: &[&Path],
 ) -> Result<Vec<PlannedAgent>, AppError> {
     if loaded.models().is_empty() {
         return Ok(Vec::new());
@@ -70,40 +77,17 @@ pub(super) fn reviewers(
                 "set `model` in config.jsonc, or in the front matter of every agent",
             ));
         };
-        let engine = agent
-            .prompt
-            .engine
-            .unwrap_or_else(|| loaded.config.engine_for(model.provider()));
-        if engine != EngineChoice::Api {
-            return Err(not_here(model, engine));
-        }
+        let engine = engines::choice(model, agent.prompt.engine, loaded);
+        engines::check(model, engine, environment, reviewed)?;
         out.push(PlannedAgent {
             id: agent.id.clone(),
-            engine: EngineName::new("api"),
+            engine: EngineName::new(engine.word()),
             model: Some(model.clone()),
             system: reviewer_system(&loaded.shared, &agent.prompt.text).into(),
             always_run: agent.always_run,
         });
     }
     Ok(out)
-}
-
-fn not_here(model: &ModelId, engine: EngineChoice) -> AppError {
-    let word = match engine {
-        EngineChoice::Api => "api",
-        EngineChoice::Claude => "claude",
-        EngineChoice::Codex => "codex",
-        EngineChoice::Opencode => "opencode",
-    };
-    let provider = model.provider();
-    AppError::new(
-        format!(
-            "{model}: models of `{provider}` are served by the engine `{word}`, which this version of ecr does not have"
-        ),
-        format!(
-            "choose ecr's own engine in config.jsonc: \"engines\": {{ \"{provider}\": \"api\" }} (it needs an API key or a local server)"
-        ),
-    )
 }
 
 /// A mark for the prompts of a run, drawn at random.
@@ -144,25 +128,86 @@ pub(super) fn never_sent(loaded: &LoadedConfig) -> Result<Vec<Glob>, AppError> {
     })
 }
 
+/// What a person should know of the engines of a run.
+pub(super) struct Connected {
+    /// What is enforced on their processes.
+    pub(super) sandbox: SandboxInfo,
+    /// One line each.
+    pub(super) notes: Vec<String>,
+}
+
+impl Connected {
+    fn new(
+        choices: &BTreeSet<EngineChoice>,
+        upstreams: &BTreeMap<String, Arc<Upstream>>,
+        confinement: &Confinement,
+    ) -> Self {
+        let sandbox = engines::sandbox(choices.iter().copied());
+        let mut notes = Vec::new();
+        if confinement.require < Level::Full
+            && !matches!(sandbox.level.as_str(), "full" | "not_needed")
+        {
+            notes.push(format!(
+                "engine processes are not fully contained here (level {}): {}",
+                sandbox.level,
+                sandbox.missing.join("; ")
+            ));
+        }
+        let plans = upstreams.values().filter(|upstream| {
+            matches!(
+                upstream.credential,
+                Credential::Oauth(_) | Credential::ChatGpt { .. }
+            )
+        });
+        notes.extend(plans.map(|upstream| {
+            format!(
+                "the models of `{}` are paid by a plan, through its own tool: experimental",
+                upstream.provider
+            )
+        }));
+        Self { sandbox, notes }
+    }
+}
+
+/// What engines are connected to and held by.
+pub(super) struct Wires<'a> {
+    /// Where keys and proxies are read.
+    pub(super) environment: &'a Environment,
+    /// Whether model calls are recorded or replayed.
+    pub(super) tape: &'a Tape,
+    /// How engine processes are started.
+    pub(super) confinement: Confinement,
+}
+
 /// Starts the run's gateway and adds the engines that the reviewers need. Nothing is sent yet.
 pub(super) async fn connect(
-    engines: &mut EngineSet,
+    set: &mut EngineSet,
     reviewers: &[PlannedAgent],
     loaded: &LoadedConfig,
-    environment: &Environment,
     concurrency: usize,
-    tape: &Tape,
-) -> Result<(), AppError> {
+    wires: &Wires<'_>,
+) -> Result<Connected, AppError> {
+    let Wires {
+        environment,
+        tape,
+        confinement,
+    } = wires;
     let mut upstreams = BTreeMap::new();
-    for model in reviewers.iter().filter_map(|agent| agent.model.as_ref()) {
-        if !upstreams.contains_key(model.provider()) {
-            let key = (!tape.is_replay()).then_some(environment);
-            let upstream = upstream(model, &loaded.config.auth, key)?;
+    let mut choices = BTreeSet::new();
+    for agent in reviewers {
+        let Some(model) = &agent.model else { continue };
+        let choice = EngineChoice::from_word(agent.engine.as_str());
+        let plan = choice == Some(EngineChoice::Claude);
+        if !upstreams.contains_key(model.provider()) || !plan {
+            let key = (!tape.is_replay()).then_some(*environment);
+            let upstream = upstream(model, &loaded.config.auth, key, plan)?;
             upstreams.insert(model.provider().to_owned(), Arc::new(upstream));
         }
+        choices.extend(choice);
     }
+    let connected = Connected::new(&choices, &upstreams, confinement);
     if upstreams.is_empty() {
-        return Ok(());
+        return Ok(connected);
     }
     let secure = upstreams.values().any(|u| u.base_url.scheme() == "https");
     let transport = tape.transport(|| client(environment, secure))?;
@@ -200,11 +245,12 @@ pub(super) async fn connect(
         }),
         limits: PassLimits::default(),
     });
-    engines.insert(Arc::new(ApiEngine::new(
-        Arc::new(doors),
-        ApiSettings::default(),
-    )));
-    Ok(())
+    let doors = Arc::new(doors);
+    for choice in choices {
+        let engine = engines::engine(choice, &doors, environment, confinement);
+        engine.into_iter().for_each(|engine| set.insert(engine));
+    }
+    Ok(connected)
 }
 
 /// The client that the model calls go through.
@@ -253,11 +299,12 @@ fn proxies(environment: &Environment) -> ProxySettings {
 }
 
 /// Where the models of a provider are, with the credential that the environment holds; without an environment, which is
-/// for replaying a tape, with none.
+/// for replaying a tape, with none. The token of a plan is taken only where `plan` says that its own tool is what uses it.
 fn upstream(
     model: &ModelId,
     auth: &[AuthEntry],
     environment: Option<&Environment>,
+    plan: bool,
 ) -> Result<Upstream, AppError> {
     let provider = model.provider();
     if provider == model.as_str() {
@@ -295,6 +342,13 @@ fn upstream(
     let default_is_local = entry.is_none() && base_url.scheme() == "http";
     let credential = match (entry.map(|entry| entry.mode), environment) {
         (None, _) if default_is_local => Credential::None,
+        (Some(AuthMode::Oauth), environment) if plan && real == "anthropic" => match environment {
+            Some(environment) => {
+                let named = entry.and_then(|entry| entry.token_env.as_deref());
+                plan_credential(provider, named.unwrap_or(PLAN_VARIABLE), environment)?
+            }
+            None => Credential::None,
+        },
         (Some(AuthMode::Oauth), _) => return Err(plan_token(provider)),
         (Some(AuthMode::None), _) | (Some(AuthMode::ApiKey) | None, None) => Credential::None,
         (Some(AuthMode::ApiKey) | None, Some(environment)) => {
@@ -336,7 +390,7 @@ fn credential(
             "copy the key again, without spaces and line ends",
         ));
     }
-    if value.starts_with(PLAN_TOKEN) || name == "CLAUDE_CODE_OAUTH_TOKEN" {
+    if value.starts_with(PLAN_TOKEN) || name == PLAN_VARIABLE {
         return Err(plan_token(provider));
     }
     let value = Secret::new(value.to_owned());
@@ -345,6 +399,28 @@ fn credential(
     } else {
         Credential::ApiKey(value)
     })
+}
+
+/// The token of a Claude plan, which is used as it is and never refreshed.
+fn plan_credential(
+    provider: &str,
+    name: &str,
+    environment: &Environment,
+) -> Result<Credential, AppError> {
+    let hint = "run `claude setup-token` and export what it prints, or set an API key";
+    let value = environment.text(name).map(str::trim).ok_or_else(|| {
+        AppError::new(
+            format!("the token of `{provider}`'s plan is missing: {name} is not set"),
+            hint,
+        )
+    })?;
+    if !value.starts_with(PLAN_TOKEN) || !value.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(AppError::new(
+            format!("{name} holds no token of a Claude plan: those begin with `{PLAN_TOKEN}`"),
+            hint,
+        ));
+    }
+    Ok(Credential::Oauth(Secret::new(value.to_owned())))
 }
 
 fn plan_token(provider: &str) -> AppError {
@@ -387,18 +463,18 @@ mod tests {
     #[test]
     fn known_providers_need_their_usual_variable_only() {
         let env = environment(&[("ANTHROPIC_API_KEY", " k1 "), ("OPENAI_API_KEY", "k2")]);
-        let got = upstream(&model("anthropic/x"), &[], Some(&env)).unwrap();
+        let got = upstream(&model("anthropic/x"), &[], Some(&env), false).unwrap();
         assert_eq!(got.protocol, Protocol::AnthropicMessages);
         assert_eq!(got.credential, Credential::ApiKey(Secret::new("k1".into())));
-        let got = upstream(&model("openai/x"), &[], Some(&env)).unwrap();
+        let got = upstream(&model("openai/x"), &[], Some(&env), false).unwrap();
         assert_eq!(got.protocol, Protocol::OpenAiResponses);
-        let got = upstream(&model("ollama/x"), &[], Some(&env)).unwrap();
+        let got = upstream(&model("ollama/x"), &[], Some(&env), false).unwrap();
         assert_eq!(got.credential, Credential::None);
-        let error = upstream(&model("openrouter/x"), &[], Some(&env)).unwrap_err();
+        let error = upstream(&model("openrouter/x"), &[], Some(&env), false).unwrap_err();
         assert!(error.message.contains("OPENROUTER_API_KEY"), "{error}");
         assert!(error.hint.unwrap().contains("auth.providers.openrouter"));
-        assert!(upstream(&model("bare"), &[], Some(&env)).is_err());
-        assert!(upstream(&model("acme/x"), &[], Some(&env)).is_err());
+        assert!(upstream(&model("bare"), &[], Some(&env), false).is_err());
+        assert!(upstream(&model("acme/x"), &[], Some(&env), false).is_err());
     }
 
     #[test]
@@ -408,22 +484,22 @@ mod tests {
         acme.token_env = Some("MY_KEY".to_owned());
         acme.base_url = Some("https://models.acme.test/v2".to_owned());
         acme.protocol = Some(ConfigProtocol::AnthropicMessages);
-        let got = upstream(&model("acme/x"), &[acme], Some(&env)).unwrap();
+        let got = upstream(&model("acme/x"), &[acme], Some(&env), false).unwrap();
         assert_eq!(got.base_url.as_str(), "https://models.acme.test/v2");
         assert_eq!(got.protocol, Protocol::AnthropicMessages);
         let mut bearer = entry("anthropic");
         bearer.token_env = Some("ANTHROPIC_AUTH_TOKEN".to_owned());
-        let got = upstream(&model("anthropic/x"), &[bearer], Some(&env)).unwrap();
+        let got = upstream(&model("anthropic/x"), &[bearer], Some(&env), false).unwrap();
         assert_eq!(got.credential, Credential::Bearer(Secret::new("t".into())));
         let mut alias = entry("team");
         alias.upstream = Some("openai".to_owned());
         alias.token_env = Some("MY_KEY".to_owned());
-        let got = upstream(&model("team/x"), &[alias], Some(&env)).unwrap();
+        let got = upstream(&model("team/x"), &[alias], Some(&env), false).unwrap();
         assert_eq!(got.base_url.host_str(), Some("api.openai.com"));
         let mut local = entry("lab");
         local.mode = AuthMode::None;
         local.base_url = Some("http://127.0.0.1:8080".to_owned());
-        let got = upstream(&model("lab/x"), &[local], Some(&env)).unwrap();
+        let got = upstream(&model("lab/x"), &[local], Some(&env), false).unwrap();
         assert_eq!(
             (got.credential, got.protocol),
             (Credential::None, Protocol::OpenAiChat)
@@ -443,7 +519,7 @@ mod tests {
             (vec![], format!("{canary}\n{canary}")),
         ] {
             let env = environment(&[("ANTHROPIC_API_KEY", &value), ("T", &value)]);
-            let error = upstream(&model("anthropic/x"), &auth, Some(&env)).unwrap_err();
+            let error = upstream(&model("anthropic/x"), &auth, Some(&env), false).unwrap_err();
             let words = format!("{error} {:?}", error.hint);
             assert!(!words.contains(&canary), "{words}");
         }

@@ -13,16 +13,18 @@ use tokio_util::sync::CancellationToken;
 
 pub(super) use self::setup::setup_choice;
 use self::setup::{Setup, load_setup};
+use super::engines::Confinement;
 use super::runs::RunStore;
 use super::signals::SignalWatch;
 use super::tape::{Tape, TapeChoice};
 use super::{AppError, Environment, models};
+use crate::config::SandboxLevel;
 use crate::diff::chunk::{ChunkLimits, pack};
 use crate::diff::glob::Glob;
 use crate::diff::noise::{FilterReason, NoiseSettings, filter};
 use crate::finding::Policy;
 use crate::git::HostEnv;
-use crate::model::{AgentId, CoverageNote, Decision, EngineName, InputInfo, Review, SandboxInfo};
+use crate::model::{AgentId, CoverageNote, Decision, EngineName, InputInfo, Review};
 use crate::pipeline::{
     EngineSet, Halving, Limits, Plan, PlanInput, PlannedAgent, RunDeps, RunInput, plan, run,
     skipped,
@@ -30,6 +32,7 @@ use crate::pipeline::{
 use crate::port::{
     Progress, ProgressEvent, Reporter, ReviewSource, SourceError, SourceInput, TreeUnderReview,
 };
+use crate::process::sandbox::Level;
 use crate::render::{self, Format, RenderContext, TerminalOptions};
 use crate::reporter::{FileReporter, ProgressMode, ProgressReporter, TerminalReporter};
 use crate::source::{LocalSource, PatchInput, PatchSource, Selection};
@@ -512,21 +515,25 @@ async fn execute(
     let mut engines = EngineSet::new();
     engines.insert(setup.builtin_engine());
     let concurrency = usize::try_from(config.chunk.concurrency.unwrap_or(6)).unwrap_or(6);
-    models::connect(
+    let wires = models::Wires {
+        environment,
+        tape,
+        confinement: confinement(setup, request),
+    };
+    let connected = models::connect(
         &mut engines,
         &setup.reviewers,
         &setup.loaded,
-        environment,
         concurrency,
-        tape,
+        &wires,
     )
     .await?;
+    for note in connected.notes {
+        deps.progress.event(ProgressEvent::Note(note));
+    }
     let input = RunInput {
         info: prepared.info,
-        sandbox: SandboxInfo {
-            level: "not_needed".to_owned(),
-            missing: Vec::new(),
-        },
+        sandbox: connected.sandbox,
         plan: prepared.plan,
         tree: prepared.tree,
         policy: Policy {
@@ -547,6 +554,19 @@ async fn execute(
         started,
     };
     Ok(run(input, &engines, deps).await)
+}
+
+/// How engine processes are confined: completely for other people's work, as configured for one's own.
+fn confinement(setup: &Setup, request: &Request) -> Confinement {
+    let require = match (&request.input, setup.loaded.config.sandbox_require) {
+        (Input::PatchFile(_) | Input::PatchBytes(_), _) | (_, SandboxLevel::Full) => Level::Full,
+        (Input::Local(_), SandboxLevel::Files) => Level::Files,
+        (Input::Local(_), SandboxLevel::None) => Level::None,
+    };
+    Confinement {
+        reviewed: setup.root.iter().cloned().collect(),
+        require,
+    }
 }
 
 fn print_plan(

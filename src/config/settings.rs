@@ -177,6 +177,16 @@ impl EngineChoice {
         }
     }
 
+    /// Its name in the configuration.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Api => "api",
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Opencode => "opencode",
+        }
+    }
+
     /// The engine named `word`.
     pub fn from_word(word: &str) -> Option<Self> {
         match word {

@@ -37,6 +37,17 @@ pub struct Doors {
 /// A tree and its cache.
 type CachedTree = (Arc<dyn Tree>, Arc<TreeCache>);
 
+/// Who speaks at the doors.
+#[derive(Debug, Clone, Copy)]
+pub struct Client {
+    /// How a final error is worded for it.
+    pub style: FinalStyle,
+    /// Turns a tool's name into the one that it offers to its model.
+    pub spelling: fn(&str) -> String,
+    /// Tools that it may offer besides.
+    pub allowed: &'static [&'static str],
+}
+
 /// The open doors of one pass.
 pub struct OpenDoors {
     /// The model door; closing it gives the books.
@@ -54,6 +65,11 @@ impl Doors {
         }
     }
 
+    /// The run's gateway.
+    pub fn gateway(&self) -> &Gateway {
+        &self.settings.gateway
+    }
+
     /// The caps of each pass.
     pub fn limits(&self) -> &PassLimits {
         &self.settings.limits
@@ -69,14 +85,12 @@ impl Doors {
             })
     }
 
-    /// Opens both doors for a pass. A pass with a schema gets no tools. `spelling` turns a tool's name
-    /// into the one that the client at hand offers to its model.
+    /// Opens both doors for a pass. A pass with a schema gets no tools.
     pub fn open(
         &self,
         request: &PassRequest,
         context: &PassContext,
-        style: FinalStyle,
-        spelling: fn(&str) -> String,
+        client: &Client,
     ) -> Result<OpenDoors, EngineError> {
         let model = request.model.clone().ok_or_else(|| {
             EngineError::Unavailable(format!("no model is named for {}", request.agent))
@@ -100,16 +114,16 @@ impl Doors {
         let expected_tools = tools
             .iter()
             .flat_map(|tools| tools.tools())
-            .map(|tool| spelling(&tool.name))
+            .map(|tool| (client.spelling)(&tool.name))
             .collect();
         let port = self.settings.gateway.open_pass(PassGrant {
             pass: request.id.clone(),
             model,
             upstream,
-            style,
+            style: client.style,
             tools: tools.clone(),
             expected_tools,
-            allowed_tools: Vec::new(),
+            allowed_tools: client.allowed.iter().map(ToString::to_string).collect(),
             limits: self.settings.limits.clone(),
             deadline: context.deadline,
             landing,

@@ -2,6 +2,9 @@
 
 pub mod api;
 pub mod builtin;
+pub mod claude;
+pub mod cli;
 mod doors;
+pub mod opencode;
 
-pub use doors::{Doors, DoorsSettings, OpenDoors};
+pub use doors::{Client, Doors, DoorsSettings, OpenDoors};

@@ -8,7 +8,7 @@ pub mod tape;
 pub mod tools;
 
 pub use crate::ledger::Cap;
-pub use model::{EventSink, Splitter};
+pub use model::{EventSink, Splitter, provider_error};
 pub use run::{Gateway, GatewaySettings, ListenerGuard, PassPort};
 pub use seam::{
     AnswerEnd, Credential, DoorBody, DoorError, FinalStyle, Landing, ModelAnswer, ModelCall,

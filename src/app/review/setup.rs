@@ -64,8 +64,13 @@ pub(super) async fn load_setup(
         reviewer_model: utf8(environment, REVIEWER_MODEL.name)?.map(str::to_owned),
     };
     let agents = request.agents.clone();
-    let built =
-        tokio::task::spawn_blocking(move || build(&choice, tree.as_ref(), &overrides, &agents));
+    let (place, reviewed) = (environment.clone(), root.clone());
+    let built = tokio::task::spawn_blocking(move || {
+        let reviewed: Vec<&Path> = reviewed.as_deref().into_iter().collect();
+        let mut setup = build(&choice, tree.as_ref(), &overrides, &agents)?;
+        setup.reviewers = models::reviewers(&setup.loaded, &agents, &place, &reviewed)?;
+        Ok::<_, AppError>(setup)
+    });
     let mut setup = built
         .await
         .map_err(|_| AppError::plain("reading the set-up was aborted"))??;
@@ -175,7 +180,6 @@ fn build(
     let own = RepositoryRules::compile(&files, &built_in).map_err(|errors| rule_errors(&errors))?;
 
     known_agents(agents, &loaded)?;
-    let reviewers = models::reviewers(&loaded, agents)?;
     let known: Vec<_> = built_in
         .iter()
         .copied()
@@ -208,7 +212,7 @@ fn build(
     };
     Ok(Setup {
         loaded,
-        reviewers,
+        reviewers: Vec::new(),
         root: None,
         folder: None,
         warnings,

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::stream::{NoTurn, turn};
 use super::wire::{Effort, Setting, ToolCall, Turn, TurnEnd, Wire, wire};
-use crate::engine::doors::{Doors, OpenDoors};
+use crate::engine::doors::{Client, Doors, OpenDoors};
 use crate::gateway::{
     Credential, DoorError, FinalStyle, ModelCall, ModelDoor, ToolAnswer, ToolRecord, ToolSession,
     Upstream,
@@ -28,6 +28,12 @@ const PARALLEL_READS: usize = 8;
 
 const REMINDER: &str = "The review is not finished: only `report` and `finish` count. \
     Report what is left with `report`, then call `finish` with the files you examined.";
+
+const CLIENT: Client = Client {
+    style: FinalStyle::Api,
+    spelling: str::to_owned,
+    allowed: &[],
+};
 
 /// How the engine asks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -81,9 +87,7 @@ impl ApiEngine {
             EngineError::Unavailable(format!("no model is named for {}", request.agent))
         })?;
         let upstream = self.upstream(model)?;
-        let OpenDoors { port, tools } =
-            self.doors
-                .open(&request, &context, FinalStyle::Api, str::to_owned)?;
+        let OpenDoors { port, tools } = self.doors.open(&request, &context, &CLIENT)?;
         let limits = self.doors.limits();
         let wire = wire(
             upstream.protocol,
@@ -167,14 +171,14 @@ impl ReviewEngine for ApiEngine {
 }
 
 /// How a conversation ended.
-struct Ended {
+pub(in crate::engine) struct Ended {
     /// The text of the last turn.
-    text: String,
-    why: Why,
+    pub(in crate::engine) text: String,
+    pub(in crate::engine) why: Why,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Why {
+pub(in crate::engine) enum Why {
     /// `finish` was received.
     Finished,
     /// The model said its last word in text.
@@ -300,7 +304,7 @@ fn failed(problem: &str) -> ToolAnswer {
 }
 
 /// What the end of a conversation means for the pass.
-fn conclude(
+pub(in crate::engine) fn conclude(
     request: &PassRequest,
     context: &PassContext,
     ended: Ended,
@@ -379,7 +383,10 @@ fn report(request: &PassRequest, context: &PassContext, found: FindingsReply) {
 }
 
 /// Files of the pass that the model neither named as examined nor read.
-fn unexamined(request: &PassRequest, record: &ToolRecord) -> Vec<(RepoPath, String)> {
+pub(in crate::engine) fn unexamined(
+    request: &PassRequest,
+    record: &ToolRecord,
+) -> Vec<(RepoPath, String)> {
     request
         .files
         .iter()

@@ -127,6 +127,10 @@ impl OpenCall {
         if let Some(model) = meter.model() {
             ledger.model_answered = ModelId::new(&format!("{provider}/{model}")).ok();
         }
+        let failed =
+            verdict.is_some() || end == AnswerEnd::Cut && !matches!(ending, Ending::ClientLeft);
+        state.broken = if failed { state.broken + 1 } else { 0 };
+        let ledger = &mut state.ledger;
         if let Some(verdict) = verdict {
             ledger.rate_limits.overloaded += u32::from(verdict.overloaded);
             ledger.error = Some(self.door.masked(verdict.error));
@@ -231,7 +235,8 @@ impl Serving {
             Ok(None) => {
                 self.body = None;
                 self.open.finish(&self.meter, Ending::Arrived);
-                None
+                // A clean end would read as an answer.
+                self.broke_off().map(|error| Err(error.into()))
             }
             Err(stopped) => {
                 self.body = None;
@@ -239,6 +244,12 @@ impl Serving {
                 Some(Err(stopped))
             }
         }
+    }
+
+    /// What the client is told of an answer that ended without its end.
+    fn broke_off(&self) -> Option<EngineError> {
+        (self.meter.error().is_none() && self.meter.end() == AnswerEnd::Cut)
+            .then(|| EngineError::Transient("the answer broke off".to_owned()))
     }
 
     /// The client may leave as soon as it has the last event, so the books are closed before it gets it.

@@ -69,6 +69,20 @@ pub(super) fn of_status(status: StatusCode, headers: &HeaderMap, body: &[u8], no
     verdict
 }
 
+/// What a provider's error means that a client has passed on: its status, when that is known, its headers
+/// and its body. `now` is in seconds since the Unix epoch.
+pub fn provider_error(
+    status: Option<StatusCode>,
+    headers: &HeaderMap,
+    body: &[u8],
+    now: u64,
+) -> EngineError {
+    match status {
+        Some(status) => of_status(status, headers, body, now).error,
+        None => of_wire(&read_error(body), now).error,
+    }
+}
+
 /// What an error inside of an answer means.
 pub(super) fn of_wire(error: &WireError, now: u64) -> Verdict {
     of_fields(None, error, &HeaderMap::new(), None, now)

@@ -21,7 +21,7 @@ use super::operation::Operation;
 use super::refusal;
 use super::request::RequestFacts;
 use super::retry::Retries;
-use crate::gateway::seam::{DoorError, ModelAnswer, ModelCall, PassGrant, PassLedger};
+use crate::gateway::seam::{DoorError, FinalStyle, ModelAnswer, ModelCall, PassGrant, PassLedger};
 use crate::http::{Outgoing, Transport};
 use crate::ledger::{Books, Cap, Estimate, PassCaps, PriceTable, Prices, RunCaps};
 use crate::model::{ModelId, Secret, Usage};
@@ -29,6 +29,9 @@ use crate::port::{EngineError, ProgressEvent};
 
 /// Model calls that a landing pass may still make after the model was told that time is up.
 const LANDING_ROUNDS: u32 = 2;
+/// Answers in a row that broke off: after so many the client is told to stop. Some repeat a call for ever
+/// whose answer has no end.
+const BROKEN: u32 = 3;
 /// How long `close` waits for open calls to be settled.
 const SETTLING: Duration = Duration::from_secs(1);
 
@@ -96,6 +99,8 @@ pub(super) struct State {
     counts: u32,
     /// Model calls since the model was told that time is up.
     landing_rounds: u32,
+    /// Answers in a row that began and failed.
+    pub(super) broken: u32,
 }
 
 impl PassDoor {
@@ -140,6 +145,7 @@ impl PassDoor {
                 tools_seen: false,
                 counts: 0,
                 landing_rounds: 0,
+                broken: 0,
             }),
         }
     }
@@ -214,7 +220,9 @@ impl PassDoor {
             })?;
         if operation.answers() {
             let served = self.answer(operation, &call).await;
-            if let Err(error) = &served {
+            if let Err(error) = &served
+                && !self.is_finished()
+            {
                 self.note(error);
             }
             served
@@ -269,6 +277,10 @@ impl PassDoor {
         call: &ModelCall,
     ) -> Result<ModelAnswer, DoorError> {
         self.alive()?;
+        self.check_broken()?;
+        if self.is_finished() {
+            return Err(EngineError::Cancelled.into());
+        }
         let (facts, request) = self.read(operation, call)?;
         self.check_tools(&facts)?;
         self.check_landing()?;
@@ -400,6 +412,21 @@ impl PassDoor {
             body: call.body.clone(),
         };
         Ok((facts, request))
+    }
+
+    /// The review was finished, and a model call more would buy nothing. The tools end at once when they are
+    /// refused; our own loop does not ask again.
+    fn is_finished(&self) -> bool {
+        let tools = self.grant.tools.as_ref();
+        self.grant.style != FinalStyle::Api && tools.is_some_and(|tools| tools.finished())
+    }
+
+    fn check_broken(&self) -> Result<(), DoorError> {
+        let state = self.state();
+        match &state.ledger.error {
+            Some(error) if state.broken >= BROKEN => Err(error.clone().into()),
+            _ => Ok(()),
+        }
     }
 
     fn check_tools(&self, facts: &RequestFacts) -> Result<(), DoorError> {

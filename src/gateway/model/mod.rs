@@ -14,5 +14,6 @@ mod retry;
 mod scan;
 mod sse;
 
+pub use classify::provider_error;
 pub(super) use door::{PassDoor, RunDoor, RunDoorSettings};
 pub use sse::{EventSink, Splitter};

@@ -34,7 +34,7 @@ pub(crate) fn diff() -> Arc<Diff> {
     Arc::new(ecr::diff::parse_patch(Arc::from(patch.as_bytes())).unwrap())
 }
 
-fn tree() -> Arc<dyn Tree> {
+pub(crate) fn tree() -> Arc<dyn Tree> {
     let mut tree = MemoryTree::new();
     let path = |text: &str| RepoPath::new(text).unwrap();
     tree.insert(path("src/a.rs"), &b"fn a() {\n    let total = 1;\n}\n"[..]);

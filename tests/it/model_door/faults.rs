@@ -362,11 +362,29 @@ async fn an_answer_that_breaks_off_is_not_repeated_and_is_estimated() {
     )]))
     .await;
     let port = rig.open(Protocol::AnthropicMessages);
-    ask(&port, call(Protocol::AnthropicMessages, true))
-        .await
-        .unwrap();
+    let result = ask(&port, call(Protocol::AnthropicMessages, true)).await;
+    assert!(
+        matches!(class(result), EngineError::Transient(_)),
+        "the client must not take it for an answer"
+    );
     let ledger = port.close().await;
     assert_eq!(ledger.last_end, Some(AnswerEnd::Cut));
+    assert!(matches!(ledger.error, Some(EngineError::Transient(_))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_repeats_what_breaks_off_is_stopped() {
+    let cut = || Step::Broken(Reply::text("x"), 1, Piece::Cut);
+    // Whole answers in between begin the count anew.
+    let steps = [cut(), cut(), ok(), cut(), cut(), cut(), ok()];
+    let rig = Rig::in_memory(Script::new(steps)).await;
+    let port = rig.open(CHAT);
+    for broken in [true, true, false, true, true, true, true] {
+        let result = ask(&port, call(CHAT, true)).await;
+        assert_eq!(result.is_err(), broken, "{result:?}");
+    }
+    assert_eq!(rig.script.requests().len(), 6, "the last one was not sent");
+    let ledger = port.close().await;
     assert!(matches!(ledger.error, Some(EngineError::Transient(_))));
 }
 

@@ -202,7 +202,7 @@ impl Reply {
                 None => (None, name.as_str()),
             };
             let mut item = json!({"type": "function_call", "id": format!("fc_{n}"), "call_id": format!("call_{n}"),
-                "name": name, "arguments": arguments.to_string()});
+                "name": name, "arguments": arguments.to_string(), "status": "completed"});
             if let Some(namespace) = namespace {
                 item["namespace"] = json!(namespace);
             }
