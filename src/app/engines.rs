@@ -10,6 +10,7 @@ use crate::engine::Doors;
 use crate::engine::api::{ApiEngine, ApiSettings};
 use crate::engine::claude::Claude;
 use crate::engine::cli::{CliDialect, CliEngine, CliSettings, find_program};
+use crate::engine::opencode::OpenCode;
 use crate::model::{ModelId, SandboxInfo};
 use crate::port::ReviewEngine;
 use crate::process::sandbox::{Level, probe};
@@ -38,7 +39,8 @@ fn dialect(choice: EngineChoice) -> Result<Option<Arc<dyn CliDialect>>, EngineCh
     match choice {
         EngineChoice::Api => Ok(None),
         EngineChoice::Claude => Ok(Some(Arc::new(Claude))),
-        EngineChoice::Codex | EngineChoice::Opencode => Err(choice),
+        EngineChoice::Opencode => Ok(Some(Arc::new(OpenCode))),
+        EngineChoice::Codex => Err(choice),
     }
 }
 

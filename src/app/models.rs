@@ -169,29 +169,29 @@ impl Connected {
     }
 }
 
-/// What engines are connected to and held by.
-pub(super) struct Wires<'a> {
-    /// Where keys and proxies are read.
+/// What engines are made from.
+pub(super) struct Wiring<'a> {
+    pub(super) loaded: &'a LoadedConfig,
     pub(super) environment: &'a Environment,
-    /// Whether model calls are recorded or replayed.
-    pub(super) tape: &'a Tape,
-    /// How engine processes are started.
+    /// Model calls at the same time.
+    pub(super) concurrency: usize,
     pub(super) confinement: Confinement,
+    pub(super) tape: &'a Tape,
 }
 
 /// Starts the run's gateway and adds the engines that the reviewers need. Nothing is sent yet.
 pub(super) async fn connect(
     set: &mut EngineSet,
     reviewers: &[PlannedAgent],
-    loaded: &LoadedConfig,
-    concurrency: usize,
-    wires: &Wires<'_>,
+    wiring: &Wiring<'_>,
 ) -> Result<Connected, AppError> {
-    let Wires {
+    let Wiring {
+        loaded,
         environment,
-        tape,
+        concurrency,
         confinement,
-    } = wires;
+        tape,
+    } = wiring;
     let mut upstreams = BTreeMap::new();
     let mut choices = BTreeSet::new();
     for agent in reviewers {
@@ -226,7 +226,7 @@ pub(super) async fn connect(
                 .map(|(model, price)| (model.clone(), prices(price)))
                 .collect(),
         ),
-        concurrent_calls: concurrency,
+        concurrent_calls: *concurrency,
         clock: now,
     })
     .await
@@ -301,7 +301,7 @@ fn proxies(environment: &Environment) -> ProxySettings {
 }
 
 /// Where the models of a provider are, with the credential that the environment holds; without an environment, which is
-/// for replaying a tape, with none. The token of a plan is taken only where `plan` says that its own tool is what uses it.
+/// for replaying a tape, with none. The token of a plan is taken only where `plan` says that its own tool uses it.
 fn upstream(
     model: &ModelId,
     auth: &[AuthEntry],
@@ -344,15 +344,12 @@ fn upstream(
     let default_is_local = entry.is_none() && base_url.scheme() == "http";
     let credential = match (entry.map(|entry| entry.mode), environment) {
         (None, _) if default_is_local => Credential::None,
-        (Some(AuthMode::Oauth), environment) if plan && real == "anthropic" => match environment {
-            Some(environment) => {
-                let named = entry.and_then(|entry| entry.token_env.as_deref());
-                plan_credential(provider, named.unwrap_or(PLAN_VARIABLE), environment)?
-            }
-            None => Credential::None,
-        },
-        (Some(AuthMode::Oauth), _) => return Err(plan_token(provider)),
-        (Some(AuthMode::None), _) | (Some(AuthMode::ApiKey) | None, None) => Credential::None,
+        (Some(AuthMode::Oauth), Some(environment)) if plan && real == "anthropic" => {
+            let named = entry.and_then(|entry| entry.token_env.as_deref());
+            plan_credential(provider, named.unwrap_or(PLAN_VARIABLE), environment)?
+        }
+        (Some(AuthMode::Oauth), Some(_)) => return Err(plan_token(provider)),
+        (Some(AuthMode::None), _) | (_, None) => Credential::None,
         (Some(AuthMode::ApiKey) | None, Some(environment)) => {
             let named = entry.and_then(|entry| entry.token_env.as_deref());
             credential(provider, named.or_else(|| key_env(real)), environment)?

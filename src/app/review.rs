@@ -515,19 +515,14 @@ async fn execute(
     let mut engines = EngineSet::new();
     engines.insert(setup.builtin_engine());
     let concurrency = usize::try_from(config.chunk.concurrency.unwrap_or(6)).unwrap_or(6);
-    let wires = models::Wires {
+    let wiring = models::Wiring {
+        loaded: &setup.loaded,
         environment,
-        tape,
-        confinement: confinement(setup, request),
-    };
-    let connected = models::connect(
-        &mut engines,
-        &setup.reviewers,
-        &setup.loaded,
         concurrency,
-        &wires,
-    )
-    .await?;
+        confinement: confinement(setup, request),
+        tape,
+    };
+    let connected = models::connect(&mut engines, &setup.reviewers, &wiring).await?;
     for note in connected.notes {
         deps.progress.event(ProgressEvent::Note(note));
     }

@@ -13,6 +13,7 @@ use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 const OTHERS_OPTIONS: &[&str] = &[
     "--locked", "--release", "--lib", "--test",                                             // cargo
     "--raw", "--numstat", "--end-of-options", "--no-ext-diff", "--no-textconv", "--no-index", // git
+    "--safe-mode",                                                                          // claude
     "--cached", "--others", "--exclude-standard", "--git-dir", "--work-tree",
 ];
 

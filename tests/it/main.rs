@@ -21,7 +21,6 @@ mod docs;
 mod git;
 mod jail;
 mod model_door;
-mod opencode;
 mod pipeline;
 mod real_cli;
 mod refs;

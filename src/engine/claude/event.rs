@@ -187,3 +187,169 @@ fn tool(block: &Value) -> Activity {
         None => name.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn tools() -> BTreeSet<String> {
+        ["mcp__tree__read".to_owned(), "mcp__tree__finish".to_owned()].into()
+    }
+
+    fn init() -> Value {
+        json!({"type": "system", "subtype": "init", "tools": ["mcp__tree__read", "mcp__tree__finish"],
+            "mcp_servers": [{"name": "tree", "status": "connected"}], "slash_commands": [],
+            "permissionMode": "dontAsk", "skills": ["x"], "unknown": {"a": 1}})
+    }
+
+    fn exit(code: i32) -> Exit<'static> {
+        Exit {
+            code: Some(code),
+            stderr: "",
+        }
+    }
+
+    fn read(reader: &mut Reader, events: &[Value]) -> Vec<Activity> {
+        let lines = events.iter().map(Value::to_string);
+        lines
+            .filter_map(|line| reader.line(line.as_bytes(), false))
+            .collect()
+    }
+
+    fn class(said: &Said) -> &'static str {
+        match said {
+            Said::Text(_) => "spoke",
+            Said::Cut(..) => "cut",
+            Said::Nothing => "nothing",
+            Said::Failed(error) => match error {
+                EngineError::Unavailable(_) => "unavailable",
+                EngineError::Auth(_) => "auth",
+                EngineError::RateLimited { .. } => "rate",
+                EngineError::UsageLimited { .. } => "usage",
+                EngineError::Overloaded => "overloaded",
+                EngineError::Transient(_) => "transient",
+                EngineError::ContextOverflow => "overflow",
+                EngineError::Refused(_) => "refused",
+                EngineError::SchemaUnmet(_) => "schema",
+                EngineError::Protocol(_) => "protocol",
+                other => panic!("{other}"),
+            },
+        }
+    }
+
+    #[test]
+    fn every_captured_result_has_its_class() {
+        let captures = include_str!("../../../tests/fixtures/claude/results.jsonl");
+        let mut seen = BTreeSet::new();
+        for line in captures.lines() {
+            let capture: Value = serde_json::from_str(line).unwrap();
+            let schema = capture["schema"].as_bool().unwrap();
+            let mut reader = Reader::new(tools(), schema);
+            read(&mut reader, &[init(), capture["result"].clone()]);
+            let code = capture["code"].as_i64().unwrap();
+            let said = reader.said(exit(i32::try_from(code).unwrap()));
+            assert_eq!(capture["expected"], class(&said), "{line}: {said:?}");
+            seen.insert(class(&said));
+        }
+        assert_eq!(seen.len(), 11, "{seen:?}");
+    }
+
+    #[test]
+    fn a_turn_is_told_and_its_last_text_is_the_answer() {
+        let message = |id: &str, block: Value| json!({"type": "assistant", "message": {"id": id, "model": "m", "content": [block]}});
+        let mut reader = Reader::new(tools(), false);
+        let told = read(
+            &mut reader,
+            &[
+                json!({"type": "system", "subtype": "ui_invalidate"}),
+                init(),
+                message("m1", json!({"type": "text", "text": "I look."})),
+                message(
+                    "m1",
+                    json!({"type": "tool_use", "name": "mcp__tree__read", "input": {"path": "src/a.rs"}}),
+                ),
+                message("m2", json!({"type": "text", "text": "Done."})),
+                json!({"type": "result", "subtype": "error_max_turns", "is_error": true, "errors": []}),
+            ],
+        );
+        assert_eq!(told, ["read src/a.rs"]);
+        assert_eq!(
+            reader.said(exit(1)),
+            Said::Cut("Done.".to_owned(), "the limit of its turns")
+        );
+    }
+
+    #[test]
+    fn another_set_up_than_asked_for_is_no_success() {
+        let success =
+            json!({"type": "result", "subtype": "success", "is_error": false, "result": "ok"});
+        let mut fine = Reader::new(tools(), false);
+        read(&mut fine, &[init(), success.clone()]);
+        assert_eq!(fine.said(exit(0)), Said::Text("ok".to_owned()));
+        for (key, value) in [
+            ("mcp_servers", json!([])),
+            ("mcp_servers", json!([{"name": "tree", "status": "failed"}])),
+            (
+                "mcp_servers",
+                json!([{"name": "tree", "status": "pending"}]),
+            ),
+            (
+                "mcp_servers",
+                json!([{"name": "tree", "status": "connected"}, {"name": "evil", "status": "connected"}]),
+            ),
+            ("tools", json!(["mcp__tree__read"])),
+            (
+                "tools",
+                json!(["mcp__tree__read", "mcp__tree__finish", "Bash"]),
+            ),
+            ("slash_commands", json!(["help"])),
+            ("permissionMode", json!("bypassPermissions")),
+        ] {
+            let mut other = init();
+            other[key] = value;
+            let mut reader = Reader::new(tools(), false);
+            read(&mut reader, &[other.clone(), success.clone()]);
+            assert_eq!(class(&reader.said(exit(0))), "protocol", "{other}");
+        }
+        // Nor is silence about it, a killed process, or an exit code that says otherwise.
+        let mut reader = Reader::new(tools(), false);
+        read(&mut reader, &[success.clone()]);
+        assert_eq!(class(&reader.said(exit(0))), "protocol");
+        let mut reader = Reader::new(tools(), false);
+        read(&mut reader, &[init(), success]);
+        assert_eq!(class(&reader.said(exit(143))), "protocol");
+    }
+
+    #[test]
+    fn the_reset_of_a_plan_is_kept() {
+        let mut reader = Reader::new(tools(), false);
+        read(
+            &mut reader,
+            &[
+                init(),
+                json!({"type": "rate_limit_event", "rate_limit_info": {"status": "rejected", "resetsAt": 1_900_000_000}}),
+                json!({"type": "result", "subtype": "success", "is_error": true, "api_error": "usage_limit_reached",
+                    "api_error_status": 429, "result": "Other words."}),
+            ],
+        );
+        let resets_at = Some(1_900_000_000);
+        assert_eq!(
+            reader.said(exit(1)),
+            Said::Failed(EngineError::UsageLimited { resets_at })
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_does_harm(lines in proptest::collection::vec(".{0,80}", 0..8), code in 0..2_i32) {
+            let mut reader = Reader::new(tools(), true);
+            for line in &lines {
+                reader.line(line.as_bytes(), false);
+            }
+            prop_assert_eq!(reader.said(exit(code)), Said::Nothing);
+        }
+    }
+}

@@ -57,6 +57,8 @@ fn of_status(result: &Value, resets_at: Option<u64>, words: String) -> EngineErr
             return EngineError::UsageLimited { resets_at };
         }
         let kind = result["api_error_type"].as_str().unwrap_or_default();
+        // It says of a limited rate that it is "not your usage limit".
+        let words = words.replace("not your usage limit", "");
         let body = json!({"type": "error", "error": {"type": kind, "message": words}});
         return provider_error(
             Some(status),

@@ -1,13 +1,10 @@
 //! The one configuration file that `OpenCode` reads.
 
-use std::net::SocketAddr;
-use std::time::Duration;
-
 use serde_json::{Map, Value, json};
 
 use super::launch::{AGENT, PROVIDER};
+use crate::engine::cli::PassFacts;
 use crate::gateway::Protocol;
-use crate::model::Secret;
 
 /// The tool door's name: the model sees `tree_read`, `tree_grep`, … With it no name falls under the
 /// permission of a built-in tool.
@@ -18,30 +15,8 @@ const SERVER: &str = "tree";
 const RESULT_LINES: u64 = 1_000_000;
 const RESULT_BYTES: u64 = 8_000_000;
 
-/// What the configuration is made of.
-pub struct ConfigSettings<'a> {
-    /// Both doors, as the child sees them.
-    pub doors: SocketAddr,
-    /// Stands for the key at the model door and opens the tool door.
-    pub placeholder: &'a Secret<String>,
-    /// What the model's provider speaks.
-    pub protocol: Protocol,
-    /// The model's name at its provider.
-    pub model: &'a str,
-    /// The system prompt.
-    pub system: &'a str,
-    /// The served tools as `OpenCode` spells them; none for a pass without tools.
-    pub tools: &'a [String],
-    /// The schema of the reply, for a pass without tools.
-    pub schema: Option<&'a Value>,
-    /// Output tokens of one model call at most.
-    pub max_output: u64,
-    /// Time left: no timeout of `OpenCode`'s own fires before.
-    pub time: Duration,
-}
-
 /// How `OpenCode` spells a served tool for its model.
-pub fn spelled(tool: &str) -> String {
+pub(super) fn spelled(tool: &str) -> String {
     format!("{SERVER}_{tool}")
 }
 
@@ -50,12 +25,12 @@ pub fn spelled(tool: &str) -> String {
 /// Everything is denied at the top, not only for our agent: an agent that is unknown makes `run` fall
 /// back to another one. `*` has to come first, for the last rule that matches counts. `doom_loop` is
 /// what three equal calls in a row fall under; denied, they end the pass.
-pub fn config(settings: &ConfigSettings<'_>) -> String {
-    let rules = permission(settings.tools);
-    let patience = u64::try_from(settings.time.as_millis())
+pub(super) fn config(pass: &PassFacts<'_>) -> String {
+    let rules = permission(pass.tools);
+    let patience = u64::try_from(pass.time.as_millis())
         .unwrap_or(u64::MAX)
         .clamp(60_000, 24 * 3_600_000);
-    let model = format!("{PROVIDER}/{}", settings.model);
+    let model = format!("{PROVIDER}/{}", pass.model.name());
     let value = json!({
         // Without it, OpenCode would add it and write the file.
         "$schema": "https://opencode.ai/config.json",
@@ -64,29 +39,29 @@ pub fn config(settings: &ConfigSettings<'_>) -> String {
         "small_model": model,
         "default_agent": AGENT,
         "provider": {PROVIDER: {
-            "npm": package(settings.protocol),
+            "npm": package(pass.upstream.protocol),
             "name": PROVIDER,
             "options": {
-                "baseURL": format!("http://{}/v1", settings.doors),
-                "apiKey": settings.placeholder.expose(),
+                "baseURL": format!("http://{}/v1", pass.doors),
+                "apiKey": pass.placeholder.expose(),
                 "headerTimeout": patience,
                 "chunkTimeout": patience,
             },
-            "models": {settings.model: {
-                "name": settings.model,
+            "models": {pass.model.name(): {
+                "name": pass.model.name(),
                 // Compaction is off, so the context's size decides nothing.
-                "limit": {"context": 1_000_000, "output": settings.max_output},
+                "limit": {"context": 1_000_000, "output": pass.limits.max_output_per_call},
             }},
         }},
-        "mcp": servers(settings, patience),
+        "mcp": servers(pass, patience),
         "tool_output": {"max_lines": RESULT_LINES, "max_bytes": RESULT_BYTES},
         "permission": rules,
         "agent": {
             AGENT: {
                 "mode": "primary",
-                "prompt": prompt(settings),
+                "prompt": prompt(pass),
                 "permission": rules,
-                "options": options(settings),
+                "options": options(pass),
             },
             "title": {"disable": true},
             "summary": {"disable": true},
@@ -119,20 +94,21 @@ fn package(protocol: Protocol) -> &'static str {
 fn permission(tools: &[String]) -> Value {
     let mut rules = Map::new();
     rules.insert("*".to_owned(), json!("deny"));
-    for name in tools.iter().map(String::as_str).chain(["doom_loop"]) {
-        rules.insert(name.to_owned(), json!("allow"));
+    let names = tools.iter().map(|tool| spelled(tool));
+    for name in names.chain(["doom_loop".to_owned()]) {
+        rules.insert(name, json!("allow"));
     }
     Value::Object(rules)
 }
 
-fn servers(settings: &ConfigSettings<'_>, patience: u64) -> Value {
-    if settings.tools.is_empty() {
+fn servers(pass: &PassFacts<'_>, patience: u64) -> Value {
+    if pass.tools.is_empty() {
         return json!({});
     }
-    let bearer = format!("Bearer {}", settings.placeholder.expose());
+    let bearer = format!("Bearer {}", pass.placeholder.expose());
     json!({SERVER: {
         "type": "remote",
-        "url": format!("http://{}/mcp", settings.doors),
+        "url": format!("http://{}/mcp", pass.doors),
         "headers": {"Authorization": bearer},
         "enabled": true,
         // Otherwise a refusal makes it look for a login.
@@ -143,19 +119,19 @@ fn servers(settings: &ConfigSettings<'_>, patience: u64) -> Value {
 
 /// The system prompt; with a schema it ends with the demand for it, for not every provider package
 /// passes one on.
-fn prompt(settings: &ConfigSettings<'_>) -> String {
-    match settings.schema {
-        None => settings.system.to_owned(),
+fn prompt(pass: &PassFacts<'_>) -> String {
+    match pass.schema {
+        None => pass.system.to_owned(),
         Some(schema) => format!(
             "{}\n\nAnswer with one JSON object and nothing else. It has to satisfy this JSON schema:\n{schema}",
-            settings.system
+            pass.system
         ),
     }
 }
 
 /// Goes into the request's body as it is, where the provider package lets it.
-fn options(settings: &ConfigSettings<'_>) -> Value {
-    match (settings.schema, settings.protocol) {
+fn options(pass: &PassFacts<'_>) -> Value {
+    match (pass.schema, pass.upstream.protocol) {
         (Some(schema), Protocol::OpenAiChat) => {
             let schema = crate::engine::api::strict(schema);
             json!({"response_format": {"type": "json_schema",
@@ -188,29 +164,46 @@ fn inert(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+    use std::time::Duration;
+
     use proptest::prelude::*;
 
     use super::*;
+    use crate::gateway::{Credential, PassLimits, Upstream};
+    use crate::model::{ModelId, Secret};
 
-    fn secret() -> Secret<String> {
-        Secret::new("place-holder".to_owned())
+    fn text(
+        protocol: Protocol,
+        model: &str,
+        system: &str,
+        schema: Option<&Value>,
+        time: u64,
+    ) -> String {
+        let tools = ["read", "report", "finish"].map(str::to_owned);
+        let upstream = Upstream {
+            provider: "acme".to_owned(),
+            protocol,
+            base_url: "https://acme.test/v1".parse().unwrap(),
+            credential: Credential::ApiKey(Secret::new("real-key".to_owned())),
+        };
+        config(&PassFacts {
+            model: &ModelId::new(&format!("acme/{model}")).unwrap(),
+            upstream: &upstream,
+            system,
+            task: "The task.",
+            schema,
+            tools: if schema.is_none() { &tools } else { &[] },
+            doors: "127.0.0.1:4711".parse().unwrap(),
+            placeholder: &Secret::new("place-holder".to_owned()),
+            root: Path::new("/private"),
+            limits: &PassLimits::default(),
+            time: Duration::from_secs(time),
+        })
     }
 
     fn made(protocol: Protocol, schema: Option<&Value>, seconds: u64) -> Value {
-        let tools = [spelled("read"), spelled("report"), spelled("finish")];
-        let secret = secret();
-        let settings = ConfigSettings {
-            doors: "127.0.0.1:4711".parse().unwrap(),
-            placeholder: &secret,
-            protocol,
-            model: "org/big",
-            system: "You review.",
-            tools: if schema.is_none() { &tools } else { &[] },
-            schema,
-            max_output: 16_000,
-            time: Duration::from_secs(seconds),
-        };
-        serde_json::from_str(&config(&settings)).unwrap()
+        serde_json::from_str(&text(protocol, "org/big", "You review.", schema, seconds)).unwrap()
     }
 
     #[test]
@@ -297,24 +290,14 @@ mod tests {
     #[test]
     fn nothing_in_the_prompt_is_replaced() {
         let trick = "{env:HOME} {file:/etc/passwd} \"{env:X}\" \\{file:y} // no comment";
-        let secret = secret();
-        let text = config(&ConfigSettings {
-            doors: "127.0.0.1:1".parse().unwrap(),
-            placeholder: &secret,
-            protocol: Protocol::OpenAiChat,
-            model: "{env:MODEL}",
-            system: trick,
-            tools: &[],
-            schema: None,
-            max_output: 1,
-            time: Duration::ZERO,
-        });
+        let text = text(Protocol::OpenAiChat, "{env:MODEL}", trick, None, 0);
         assert!(
             !text.contains("{env:") && !text.contains("{file:"),
             "{text}"
         );
         let value: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(value["agent"][AGENT]["prompt"], trick);
+        assert!(!text.contains("real-key") && !text.contains("acme.test"));
     }
 
     proptest! {

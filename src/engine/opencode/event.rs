@@ -1,13 +1,13 @@
 //! The lines that `opencode run --format json` prints.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::fault::{classify, is_of_door, shown};
+use super::fault::{classify, is_of_door};
+use crate::engine::cli::{Activity, EventReader, Exit, Said, shown};
 use crate::port::EngineError;
-
-/// One line for a person who follows the run.
-pub type Activity = String;
 
 #[derive(Deserialize)]
 struct Event {
@@ -22,7 +22,7 @@ struct Event {
 /// Reads the lines of one pass and remembers what they add up to. The usage in them is not taken: the
 /// model door has counted it.
 #[derive(Debug, Default)]
-pub struct Reader {
+pub(super) struct Reader {
     /// The texts of the step at hand, or of the last one.
     text: String,
     /// Why the last step ended.
@@ -30,22 +30,46 @@ pub struct Reader {
     error: Option<EngineError>,
     /// Lines that are no event.
     garbage: u32,
+    /// A text was longer than a line may be.
+    lost: bool,
 }
 
-/// How the turn ended by its own account.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Said {
-    /// The model said its last word: this text.
-    Text(String),
-    /// Its last answer was cut by the output limit; the text before the cut.
-    Cut(String),
-    /// Nothing that ends a turn was read.
-    Nothing,
+fn now() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
+}
+
+impl EventReader for Reader {
+    fn line(&mut self, line: &[u8], cut: bool) -> Option<Activity> {
+        if cut {
+            self.lost |= memchr::memmem::find(line, b"\"type\":\"text\"").is_some();
+            return None;
+        }
+        self.event(line, now())
+    }
+
+    fn said(&mut self, exit: Exit<'_>) -> Said {
+        if let Some(error) = self.error.take() {
+            return Said::Failed(error);
+        }
+        let text = std::mem::take(&mut self.text);
+        match self.reason.as_deref() {
+            Some("stop") if self.lost => Said::Cut(text, "its length"),
+            Some("stop") => Said::Text(text),
+            Some("length") => Said::Cut(text, "the output limit"),
+            // It ends well although no step did when its own database or configuration fails.
+            _ if self.garbage > 0 && exit.code == Some(0) => Said::Failed(EngineError::Protocol(
+                format!("{} lines of OpenCode's output are no events", self.garbage),
+            )),
+            _ => Said::Nothing,
+        }
+    }
 }
 
 impl Reader {
     /// Takes a line of stdout; gives what there is to tell. `now` is in seconds since the Unix epoch.
-    pub fn line(&mut self, line: &[u8], now: u64) -> Option<Activity> {
+    fn event(&mut self, line: &[u8], now: u64) -> Option<Activity> {
         if line.iter().all(u8::is_ascii_whitespace) {
             return None;
         }
@@ -81,25 +105,6 @@ impl Reader {
             _ => None,
         }
     }
-
-    /// The error that was reported, if any.
-    pub fn error(&self) -> Option<&EngineError> {
-        self.error.as_ref()
-    }
-
-    /// What the model said in the end.
-    pub fn said(&self) -> Said {
-        match self.reason.as_deref() {
-            Some("stop") => Said::Text(self.text.clone()),
-            Some("length") => Said::Cut(self.text.clone()),
-            _ => Said::Nothing,
-        }
-    }
-
-    /// Lines that were no event at all.
-    pub fn garbage(&self) -> u32 {
-        self.garbage
-    }
 }
 
 /// `read src/a.rs`, `grep: why it failed`.
@@ -120,22 +125,6 @@ fn tool(part: &Value) -> Activity {
     }
 }
 
-/// What `OpenCode` wrote to stderr, as one line without colours; for a failure that no event explains.
-pub fn complaint(stderr: &[u8]) -> String {
-    let text = String::from_utf8_lossy(stderr);
-    let mut plain = String::new();
-    let mut rest = text.chars();
-    while let Some(c) = rest.next() {
-        if c == '\u{1b}' {
-            // A colour: everything up to its letter.
-            rest.by_ref().find(char::is_ascii_alphabetic);
-        } else {
-            plain.push(c);
-        }
-    }
-    shown(&plain)
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -144,6 +133,10 @@ mod tests {
     use super::*;
 
     const NOW: u64 = 1_800_000_000;
+    const DONE: Exit<'static> = Exit {
+        code: Some(0),
+        stderr: "",
+    };
     /// What a real `OpenCode` 1.18.33 printed for a pass with one tool call.
     const CLEAN: &str = include_str!("../../../tests/fixtures/opencode/clean.jsonl");
 
@@ -151,7 +144,7 @@ mod tests {
         let mut reader = Reader::default();
         let told = lines
             .lines()
-            .filter_map(|line| reader.line(line.as_bytes(), NOW))
+            .filter_map(|line| reader.event(line.as_bytes(), NOW))
             .collect();
         (reader, told)
     }
@@ -162,10 +155,10 @@ mod tests {
 
     #[test]
     fn a_captured_pass() {
-        let (reader, told) = read(CLEAN);
+        let (mut reader, told) = read(CLEAN);
         assert_eq!(told, ["read src/a.rs"]);
-        assert_eq!(reader.said(), Said::Text("all done".to_owned()));
-        assert_eq!((reader.error(), reader.garbage()), (None, 0));
+        assert_eq!(reader.said(DONE), Said::Text("all done".to_owned()));
+        assert_eq!((&reader.error, reader.garbage), (&None, 0));
     }
 
     #[test]
@@ -174,40 +167,46 @@ mod tests {
         let more = json!({"type": "text", "part": {"text": "tial"}});
         for (reason, expected) in [
             ("stop", Said::Text("partial".to_owned())),
-            ("length", Said::Cut("partial".to_owned())),
+            (
+                "length",
+                Said::Cut("partial".to_owned(), "the output limit"),
+            ),
             ("tool-calls", Said::Nothing),
             ("unknown", Said::Nothing),
             ("content-filter", Said::Nothing),
             ("brand-new", Said::Nothing),
         ] {
-            let (reader, _) = read(&format!("{text}\n{more}\n{}", finish(reason)));
-            assert_eq!(reader.said(), expected, "{reason}");
+            let (mut reader, _) = read(&format!("{text}\n{more}\n{}", finish(reason)));
+            assert_eq!(reader.said(DONE), expected, "{reason}");
         }
-        let (reader, _) = read(&format!("{text}\n{more}"));
-        assert_eq!(reader.said(), Said::Nothing, "it never ended");
+        let (mut reader, _) = read(&format!("{text}\n{more}"));
+        assert_eq!(reader.said(DONE), Said::Nothing, "it never ended");
     }
 
     #[test]
     fn the_text_of_an_earlier_step_is_not_the_answer() {
         let start = json!({"type": "step_start", "part": {}});
         let early = json!({"type": "text", "part": {"text": "looks good"}});
-        let (reader, _) = read(&format!(
+        let (mut reader, _) = read(&format!(
             "{start}\n{early}\n{}\n{start}\n{}",
             finish("tool-calls"),
             finish("stop")
         ));
-        assert_eq!(reader.said(), Said::Text(String::new()));
+        assert_eq!(reader.said(DONE), Said::Text(String::new()));
     }
 
     #[test]
     fn the_first_error_is_the_cause() {
         let error = |name: &str| json!({"type": "error", "error": {"name": name, "data": {"message": "m"}}});
-        let (reader, told) = read(&format!(
+        let (mut reader, told) = read(&format!(
             "{}\n{}",
             error("ContextOverflowError"),
             error("MessageAbortedError")
         ));
-        assert_eq!(reader.error(), Some(&EngineError::ContextOverflow));
+        assert_eq!(
+            reader.said(DONE),
+            Said::Failed(EngineError::ContextOverflow)
+        );
         assert_eq!(told.len(), 2);
     }
 
@@ -216,9 +215,12 @@ mod tests {
         let body = json!({"error": {"code": "ecr_final", "message": "ecr: cancelled"}}).to_string();
         let event = json!({"type": "error", "error": {"name": "APIError",
             "data": {"statusCode": 400, "responseBody": body}}});
-        let (reader, told) = read(&event.to_string());
+        let (mut reader, told) = read(&event.to_string());
         assert!(told.is_empty(), "{told:?}");
-        assert!(matches!(reader.error(), Some(EngineError::Protocol(_))));
+        assert!(matches!(
+            reader.said(DONE),
+            Said::Failed(EngineError::Protocol(_))
+        ));
     }
 
     #[test]
@@ -230,25 +232,40 @@ mod tests {
     }
 
     #[test]
-    fn complaints_lose_their_colours() {
-        let raw =
-            "\u{1b}[91m\u{1b}[1mError: \u{1b}[0mUnexpected error\n\nj.split is not a function";
-        assert_eq!(
-            complaint(raw.as_bytes()),
-            "Error: Unexpected error  j.split is not a function"
-        );
+    fn what_is_no_event_is_no_answer() {
+        let (mut reader, told) = read("Segmentation fault\n{\"type\": 3}\n");
+        assert!(told.is_empty());
+        assert!(matches!(
+            reader.said(DONE),
+            Said::Failed(EngineError::Protocol(_))
+        ));
+        let failed = Exit {
+            code: Some(1),
+            stderr: "",
+        };
+        assert_eq!(reader.said(failed), Said::Nothing, "the exit says it");
+    }
+
+    #[test]
+    fn a_text_that_was_too_long_for_a_line_is_cut() {
+        let (mut reader, _) = read(&finish("stop"));
+        reader.line(b"{\"type\":\"text\",\"part\":{\"text\":\"abc", true);
+        assert_eq!(reader.said(DONE), Said::Cut(String::new(), "its length"));
+        let (mut reader, _) = read(&finish("stop"));
+        reader.line(b"{\"type\":\"tool_use\",\"part\":{", true);
+        assert_eq!(reader.said(DONE), Said::Text(String::new()));
     }
 
     proptest! {
         #[test]
         fn no_line_does_harm(line in proptest::collection::vec(any::<u8>(), 0..200), kind in "[a-z_]{0,12}", text in ".*") {
             let mut reader = Reader::default();
-            reader.line(&line, NOW);
+            reader.event(&line, NOW);
             let odd = json!({"type": kind, "part": {"text": text, "tool": [text], "state": text, "reason": 3}, "error": text});
-            if let Some(told) = reader.line(odd.to_string().as_bytes(), NOW) {
+            if let Some(told) = reader.event(odd.to_string().as_bytes(), NOW) {
                 prop_assert!(!told.contains('\n'));
             }
-            reader.said();
+            reader.said(DONE);
         }
     }
 }

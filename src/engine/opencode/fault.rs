@@ -4,19 +4,17 @@
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde_json::Value;
 
+use crate::engine::cli::shown;
 use crate::gateway::provider_error;
-use crate::model::printable;
 use crate::port::EngineError;
 
 /// The code of an error that the model door has made.
 const DOOR_CODE: &str = "ecr_final";
 /// How its text begins.
 const DOOR_WORDS: &str = "ecr: ";
-/// Characters of a message that are kept.
-const WORDS: usize = 200;
 
 /// What the `error` of an event means. `now` is in seconds since the Unix epoch.
-pub fn classify(error: &Value, now: u64) -> EngineError {
+pub(super) fn classify(error: &Value, now: u64) -> EngineError {
     let data = &error["data"];
     let message = data["message"].as_str().unwrap_or_default();
     match error["name"].as_str().unwrap_or_default() {
@@ -116,16 +114,6 @@ fn headers(data: &Value) -> HeaderMap {
             Some((name, HeaderValue::from_str(value.as_str()?).ok()?))
         })
         .collect()
-}
-
-/// The beginning of a text, in one line, fit to be shown.
-pub(super) fn shown(text: &str) -> String {
-    let line: String = text
-        .chars()
-        .map(|c| if c.is_whitespace() { ' ' } else { c })
-        .take(WORDS)
-        .collect();
-    printable(line.trim()).into_owned()
 }
 
 #[cfg(test)]

@@ -30,9 +30,18 @@ fn last(status: u16, body: &str) -> Step {
     Step::status(status, body).header("x-should-retry", "false")
 }
 
+/// Events after which an answer has begun and not ended.
+fn begun(subject: &Subject) -> usize {
+    match subject.protocol {
+        Protocol::OpenAiChat => 1,
+        Protocol::AnthropicMessages | Protocol::OpenAiResponses => 2,
+    }
+}
+
 /// The table that every tool has to pass.
 pub(crate) fn table(subject: &Subject) -> Vec<Fault> {
     let reply = || Reply::text(&"word ".repeat(200));
+    let events = begun(subject);
     let busy = match subject.protocol {
         Protocol::AnthropicMessages => {
             "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"busy\"}}\n\n"
@@ -63,10 +72,10 @@ pub(crate) fn table(subject: &Subject) -> Vec<Fault> {
         ("html", Step::status(200, "<html>Sign in</html>"), "protocol", 1),
         ("no json", Step::events(vec![Piece::Data("data: {\"id\": \"x\", broken\n\n".into())]), "protocol", 1),
         ("hang", Step::Hang, "stalled", 1),
-        ("hang in the middle", Step::Broken(reply(), 2, Piece::Hang), "stalled", 3),
-        ("cut in the middle", Step::Broken(reply(), 2, Piece::Cut), "transient", 3),
-        ("no end", Step::Broken(reply(), 2, Piece::Data("".into())), "transient", 3),
-        ("overloaded in the middle", Step::Broken(reply(), 2, Piece::Data(busy.into())), "overloaded", 3),
+        ("hang in the middle", Step::Broken(reply(), events, Piece::Hang), "stalled", 3),
+        ("cut in the middle", Step::Broken(reply(), events, Piece::Cut), "transient", 3),
+        ("no end", Step::Broken(reply(), events, Piece::Data("".into())), "transient", 3),
+        ("overloaded in the middle", Step::Broken(reply(), events, Piece::Data(busy.into())), "overloaded", 3),
         ("cut by the output limit", Reply::text("I think").truncated().into(), "truncated", 4),
         ("nothing", Reply::text("").into(), "truncated", 3),
     ];
@@ -107,7 +116,11 @@ pub(super) async fn every_fault_has_its_class_and_leaves_nothing(subject: &'stat
 }
 
 pub(super) async fn what_breaks_off_once_is_asked_again(subject: &'static Subject) {
-    let broken = Step::Broken(Reply::text(&"word ".repeat(200)), 2, Piece::Cut);
+    let broken = Step::Broken(
+        Reply::text(&"word ".repeat(200)),
+        begun(subject),
+        Piece::Cut,
+    );
     let script = Script::new([look(subject).into(), broken, finish(subject).into()]);
     let Some(rig) = Rig::new(subject, script).await else {
         return;

@@ -2,8 +2,10 @@
 //! A tool that cannot be installed here is skipped, loudly.
 
 mod faults;
+mod hostile;
 mod install;
 mod killed;
+mod opencode;
 mod rig;
 mod turns;
 
@@ -11,6 +13,7 @@ use std::sync::Arc;
 
 use ecr::engine::claude::Claude;
 use ecr::engine::cli::CliDialect;
+use ecr::engine::opencode::OpenCode;
 use ecr::gateway::Protocol;
 
 /// A tool under test.
@@ -56,6 +59,35 @@ pub(crate) static CLAUDE: Subject = Subject {
     at_once: 4,
 };
 
+/// The three kinds of provider that it has packages for.
+pub(crate) static OPENCODE: Subject = opencode(Protocol::OpenAiChat);
+pub(crate) static OPENCODE_MESSAGES: Subject = opencode(Protocol::AnthropicMessages);
+pub(crate) static OPENCODE_RESPONSES: Subject = opencode(Protocol::OpenAiResponses);
+
+const fn opencode(protocol: Protocol) -> Subject {
+    Subject {
+        name: "opencode",
+        version: "1.18.33",
+        dialect: || Arc::new(OpenCode),
+        protocol,
+        model: "org/big",
+        answer_tool: None,
+        own_tools: &[
+            "bash",
+            "read",
+            "write",
+            "edit",
+            "webfetch",
+            "task",
+            "skill",
+            "list_mcp_resources",
+            "execute",
+            "tree_nosuch",
+        ],
+        at_once: 2,
+    }
+}
+
 /// One test a case and tool.
 macro_rules! for_each_tool {
     ($($case:path as $name:ident),* $(,)?) => {
@@ -63,6 +95,12 @@ macro_rules! for_each_tool {
             $(#[tokio::test(flavor = "multi_thread")]
             async fn $name() {
                 $case(&super::CLAUDE).await;
+            })*
+        }
+        mod opencode_table {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $name() {
+                $case(&super::OPENCODE).await;
             })*
         }
     };
@@ -84,5 +122,7 @@ for_each_tool! {
     super::killed::deadline_and_cancellation_end_it_at_once as deadline_and_cancellation_end_it_at_once,
     super::killed::a_pass_that_is_dropped_leaves_nothing as a_pass_that_is_dropped_leaves_nothing,
     super::killed::a_child_that_is_killed_is_no_review as a_child_that_is_killed_is_no_review,
+    super::hostile::nothing_outlives_ecr as nothing_outlives_ecr,
+    super::hostile::the_obedient_model_gets_nowhere as the_obedient_model_gets_nowhere,
     super::killed::the_placeholder_dies_with_the_pass as the_placeholder_dies_with_the_pass,
 }

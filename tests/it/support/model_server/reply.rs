@@ -91,12 +91,15 @@ impl Reply {
         if path.contains("/count_tokens") {
             return vec![json!({"input_tokens": self.usage.input}).to_string()];
         }
+        // Clients go by ids: those of one conversation are all different, as a provider's are.
+        let said = |key: &str| body[key].as_array().map_or(0, Vec::len);
+        let turn = said("messages").max(said("input"));
         let parts = if path.contains("/messages") {
-            self.anthropic(model, stream)
+            self.anthropic(model, stream, turn)
         } else if path.contains("/responses") {
-            self.responses(model, stream)
+            self.responses(model, stream, turn)
         } else {
-            self.chat(model, stream)
+            self.chat(model, stream, turn)
         };
         if !stream {
             return parts.iter().map(|(_, value)| value.to_string()).collect();
@@ -114,7 +117,7 @@ impl Reply {
         events
     }
 
-    fn anthropic(&self, model: &str, stream: bool) -> Vec<(Option<String>, Value)> {
+    fn anthropic(&self, model: &str, stream: bool, turn: usize) -> Vec<(Option<String>, Value)> {
         let ReplyUsage {
             input,
             output,
@@ -140,22 +143,21 @@ impl Reply {
             ));
         }
         for (n, (name, arguments)) in self.tools.iter().enumerate() {
-            let head =
-                json!({"type": "tool_use", "id": format!("toolu_{n}"), "name": name, "input": {}});
+            let head = json!({"type": "tool_use", "id": format!("toolu_{turn}_{n}"), "name": name, "input": {}});
             let delta = json!({"type": "input_json_delta", "partial_json": arguments.to_string()});
-            let whole = json!({"type": "tool_use", "id": format!("toolu_{n}"), "name": name, "input": arguments});
+            let whole = json!({"type": "tool_use", "id": format!("toolu_{turn}_{n}"), "name": name, "input": arguments});
             blocks.push((head, delta, whole));
         }
         if !stream {
             let content: Vec<_> = blocks.into_iter().map(|(_, _, whole)| whole).collect();
             return vec![(
                 None,
-                json!({"id": "msg_1", "type": "message", "role": "assistant", "model": model,
+                json!({"id": format!("msg_{turn}"), "type": "message", "role": "assistant", "model": model,
                 "content": content, "stop_reason": stop, "stop_sequence": null, "usage": usage(output)}),
             )];
         }
         let mut events = vec![
-            json!({"type": "message_start", "message": {"id": "msg_1", "type": "message",
+            json!({"type": "message_start", "message": {"id": format!("msg_{turn}"), "type": "message",
             "role": "assistant", "model": model, "content": [], "stop_reason": null, "usage": usage(1)}}),
         ];
         for (index, (head, delta, _)) in blocks.into_iter().enumerate() {
@@ -173,7 +175,7 @@ impl Reply {
         named(events)
     }
 
-    fn responses(&self, model: &str, stream: bool) -> Vec<(Option<String>, Value)> {
+    fn responses(&self, model: &str, stream: bool, turn: usize) -> Vec<(Option<String>, Value)> {
         let ReplyUsage {
             input,
             output,
@@ -190,10 +192,10 @@ impl Reply {
                 }
             };
             items.push(
-                json!({"type": "message", "id": "msg_1", "role": "assistant", "content": [part]}),
+                json!({"type": "message", "id": format!("msg_{turn}"), "role": "assistant", "content": [part]}),
             );
             deltas.push(
-                json!({"type": "response.output_text.delta", "item_id": "msg_1", "delta": text}),
+                json!({"type": "response.output_text.delta", "item_id": format!("msg_{turn}"), "delta": text}),
             );
         }
         for (n, (name, arguments)) in self.tools.iter().enumerate() {
@@ -201,7 +203,7 @@ impl Reply {
                 Some((namespace, name)) => (Some(namespace), name),
                 None => (None, name.as_str()),
             };
-            let mut item = json!({"type": "function_call", "id": format!("fc_{n}"), "call_id": format!("call_{n}"),
+            let mut item = json!({"type": "function_call", "id": format!("fc_{turn}_{n}"), "call_id": format!("call_{turn}_{n}"),
                 "name": name, "arguments": arguments.to_string(), "status": "completed"});
             if let Some(namespace) = namespace {
                 item["namespace"] = json!(namespace);
@@ -212,7 +214,7 @@ impl Reply {
             End::Truncated => ("incomplete", json!({"reason": "max_output_tokens"})),
             End::Natural | End::Refused => ("completed", Value::Null),
         };
-        let whole = json!({"id": "resp_1", "object": "response", "status": status, "incomplete_details": details,
+        let whole = json!({"id": format!("resp_{turn}"), "object": "response", "status": status, "incomplete_details": details,
             "model": model, "output": items, "error": null, "usage": {"input_tokens": input + cached,
             "input_tokens_details": {"cached_tokens": cached}, "output_tokens": output,
             "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": input + cached + output}});
@@ -220,7 +222,7 @@ impl Reply {
             return vec![(None, whole)];
         }
         let mut events = vec![json!({"type": "response.created",
-            "response": {"id": "resp_1", "object": "response", "status": "in_progress", "model": model}})];
+            "response": {"id": format!("resp_{turn}"), "object": "response", "status": "in_progress", "model": model}})];
         for (index, item) in items.iter().enumerate() {
             events.push(
                 json!({"type": "response.output_item.added", "output_index": index, "item": item}),
@@ -236,7 +238,7 @@ impl Reply {
         named(events)
     }
 
-    fn chat(&self, model: &str, stream: bool) -> Vec<(Option<String>, Value)> {
+    fn chat(&self, model: &str, stream: bool, turn: usize) -> Vec<(Option<String>, Value)> {
         let ReplyUsage {
             input,
             output,
@@ -256,7 +258,7 @@ impl Reply {
             .iter()
             .enumerate()
             .map(|(n, (name, arguments))| {
-                json!({"index": n, "id": format!("call_{n}"), "type": "function",
+                json!({"index": n, "id": format!("call_{turn}_{n}"), "type": "function",
                     "function": {"name": name, "arguments": arguments.to_string()}})
             })
             .collect();
