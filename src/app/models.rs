@@ -248,7 +248,9 @@ pub(super) async fn connect(
     let doors = Arc::new(doors);
     for choice in choices {
         let engine = engines::engine(choice, &doors, environment, confinement);
-        engine.into_iter().for_each(|engine| set.insert(engine));
+        if let Some(engine) = engine {
+            set.insert(engine);
+        }
     }
     Ok(connected)
 }
