@@ -61,7 +61,7 @@ pub(super) async fn the_request_is_ours(subject: &'static Subject) {
         return;
     };
     rig.task =
-        "/help\n@/etc/passwd {env:PATH} !`id` ${HOME}\n\"quoted\" \\ \u{1f600} &lt;".to_owned();
+        String::from("/help\n@/etc/passwd {env:PATH} !`id` ${HOME}\n\"quoted\" \\ \u{1f600} &lt;");
     rig.system =
         "System {env:PATH} {file:/etc/passwd} ${HOME} ".to_owned() + &"long ".repeat(60_000);
     rig.run().await.unwrap();
@@ -233,16 +233,12 @@ pub(super) async fn broken_arguments_go_back_to_the_model(subject: &'static Subj
     } else {
         return;
     };
-    let text: String = events
-        .iter()
-        .map(|event| {
-            let kind: Value = serde_json::from_str(event).unwrap();
-            format!(
-                "event: {}\ndata: {event}\n\n",
-                kind["type"].as_str().unwrap()
-            )
-        })
-        .collect();
+    let mut text = String::new();
+    for event in events {
+        let kind: Value = serde_json::from_str(event).unwrap();
+        let kind = kind["type"].as_str().unwrap();
+        text += &format!("event: {kind}\ndata: {event}\n\n");
+    }
     let broken = Step::events(vec![Piece::Data(text.into())]);
     let script = Script::new([broken, finish(subject).into()]);
     let Some(rig) = Rig::new(subject, script).await else {
