@@ -10,6 +10,7 @@ use crate::engine::Doors;
 use crate::engine::api::{ApiEngine, ApiSettings};
 use crate::engine::claude::Claude;
 use crate::engine::cli::{CliDialect, CliEngine, CliSettings, find_program};
+use crate::engine::codex::Codex;
 use crate::engine::opencode::OpenCode;
 use crate::model::{ModelId, SandboxInfo};
 use crate::port::ReviewEngine;
@@ -40,7 +41,7 @@ fn dialect(choice: EngineChoice) -> Result<Option<Arc<dyn CliDialect>>, EngineCh
         EngineChoice::Api => Ok(None),
         EngineChoice::Claude => Ok(Some(Arc::new(Claude))),
         EngineChoice::Opencode => Ok(Some(Arc::new(OpenCode))),
-        EngineChoice::Codex => Err(choice),
+        EngineChoice::Codex => Ok(Some(Arc::new(Codex))),
     }
 }
 

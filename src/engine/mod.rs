@@ -4,6 +4,7 @@ pub mod api;
 pub mod builtin;
 pub mod claude;
 pub mod cli;
+pub mod codex;
 mod doors;
 pub mod opencode;
 

@@ -1,6 +1,7 @@
 //! The real command-line tools, in the jar, with a provider that plays a script: the same cases for each.
 //! A tool that cannot be installed here is skipped, loudly.
 
+mod codex;
 mod faults;
 mod hostile;
 mod install;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 
 use ecr::engine::claude::Claude;
 use ecr::engine::cli::CliDialect;
+use ecr::engine::codex::Codex;
 use ecr::engine::opencode::OpenCode;
 use ecr::gateway::Protocol;
 
@@ -60,6 +62,32 @@ pub(crate) static CLAUDE: Subject = Subject {
     at_once: 4,
 };
 
+pub(crate) static CODEX: Subject = Subject {
+    name: "codex",
+    version: "0.171.0",
+    dialect: || Arc::new(Codex),
+    protocol: Protocol::OpenAiResponses,
+    model: "gpt-5.5",
+    answer_tool: None,
+    own_tools: &[
+        "exec_command",
+        "write_stdin",
+        "shell",
+        "local_shell",
+        "apply_patch",
+        "view_image",
+        "web_search",
+        "spawn_agent",
+        "tool_search",
+        "read_file",
+        "exec",
+        "list_mcp_resources",
+        "read_mcp_resource",
+        "mcp__tree__nosuch",
+    ],
+    at_once: 4,
+};
+
 /// The three kinds of provider that it has packages for.
 pub(crate) static OPENCODE: Subject = opencode(Protocol::OpenAiChat);
 pub(crate) static OPENCODE_MESSAGES: Subject = opencode(Protocol::AnthropicMessages);
@@ -96,6 +124,12 @@ macro_rules! for_each_tool {
             $(#[tokio::test(flavor = "multi_thread")]
             async fn $name() {
                 $case(&super::CLAUDE).await;
+            })*
+        }
+        mod codex_table {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $name() {
+                $case(&super::CODEX).await;
             })*
         }
         mod opencode_table {
