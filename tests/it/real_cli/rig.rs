@@ -222,7 +222,8 @@ pub(super) fn spelled(subject: &Subject, tool: &str) -> String {
     ((subject.dialect)().facts().spelling)(tool)
 }
 
-/// Running processes of `program` that descend from this process.
+/// Running processes of `program` that descend from this process, and not from an `ecr` that another test runs
+/// at the same time.
 pub(super) fn children(program: &Path) -> Vec<u32> {
     let me = std::process::id();
     let parent = |pid: u32| -> Option<u32> {
@@ -237,8 +238,13 @@ pub(super) fn children(program: &Path) -> Vec<u32> {
         .flatten()
         .filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
     pids.filter(|&pid| {
-        let runs = std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == program);
-        runs && std::iter::successors(Some(pid), |&pid| parent(pid)).any(|pid| pid == me)
+        let is = |pid: u32, program: &Path| {
+            std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == program)
+        };
+        let line =
+            || std::iter::successors(Some(pid), |&pid| parent(pid)).take_while(|&pid| pid != 1);
+        let of_other = |pid| is(pid, Path::new(env!("CARGO_BIN_EXE_ecr")));
+        is(pid, program) && line().any(|pid| pid == me) && !line().any(of_other)
     })
     .collect()
 }
