@@ -35,18 +35,17 @@ pub(super) fn choice(
     agent.unwrap_or_else(|| loaded.config.engine_for(model.provider()))
 }
 
-/// The tool that an engine starts; none for our own loop. The error names an engine that this version lacks.
-fn dialect(choice: EngineChoice) -> Result<Option<Arc<dyn CliDialect>>, EngineChoice> {
+/// The tool that an engine starts; none for our own loop.
+fn dialect(choice: EngineChoice) -> Option<Arc<dyn CliDialect>> {
     match choice {
-        EngineChoice::Api => Ok(None),
-        EngineChoice::Claude => Ok(Some(Arc::new(Claude))),
-        EngineChoice::Opencode => Ok(Some(Arc::new(OpenCode))),
-        EngineChoice::Codex => Ok(Some(Arc::new(Codex))),
+        EngineChoice::Api => None,
+        EngineChoice::Claude => Some(Arc::new(Claude)),
+        EngineChoice::Opencode => Some(Arc::new(OpenCode)),
+        EngineChoice::Codex => Some(Arc::new(Codex)),
     }
 }
 
-/// Refuses an engine that cannot serve `model` here, before anything is read: one that this version lacks, or
-/// whose tool is not installed.
+/// Refuses an engine that cannot serve `model` here, before anything is read: its tool is not installed.
 pub(super) fn check(
     model: &ModelId,
     choice: EngineChoice,
@@ -58,15 +57,7 @@ pub(super) fn check(
     let own = format!(
         "choose ecr's own engine in config.jsonc: \"engines\": {{ \"{provider}\": \"api\" }} (it needs an API key or a local server)"
     );
-    let dialect = dialect(choice).map_err(|_| {
-        AppError::new(
-            format!(
-                "{model}: models of `{provider}` are served by the engine `{word}`, which this version of ecr does not have"
-            ),
-            own.clone(),
-        )
-    })?;
-    let Some(dialect) = dialect else {
+    let Some(dialect) = dialect(choice) else {
         return Ok(());
     };
     let facts = dialect.facts();
@@ -89,9 +80,9 @@ pub(super) fn engine(
     doors: &Arc<Doors>,
     environment: &Environment,
     confinement: &Confinement,
-) -> Option<Arc<dyn ReviewEngine>> {
+) -> Arc<dyn ReviewEngine> {
     let doors = Arc::clone(doors);
-    Some(match dialect(choice).ok()? {
+    match dialect(choice) {
         None => Arc::new(ApiEngine::new(doors, ApiSettings::default())),
         Some(dialect) => Arc::new(CliEngine::new(
             dialect,
@@ -102,12 +93,12 @@ pub(super) fn engine(
                 require: confinement.require,
             },
         )),
-    })
+    }
 }
 
 /// What is enforced on the processes of these engines, for the output.
 pub(super) fn sandbox(choices: impl IntoIterator<Item = EngineChoice>) -> SandboxInfo {
-    let starts = |choice| !matches!(dialect(choice), Ok(None));
+    let starts = |choice| dialect(choice).is_some();
     if !choices.into_iter().any(starts) {
         return SandboxInfo {
             level: "not_needed".to_owned(),

@@ -247,10 +247,7 @@ pub(super) async fn connect(
     });
     let doors = Arc::new(doors);
     for choice in choices {
-        let engine = engines::engine(choice, &doors, environment, confinement);
-        if let Some(engine) = engine {
-            set.insert(engine);
-        }
+        set.insert(engines::engine(choice, &doors, environment, confinement));
     }
     Ok(connected)
 }

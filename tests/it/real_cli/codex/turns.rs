@@ -41,7 +41,7 @@ async fn broken_arguments_go_back_to_the_model() {
     let response = json!({"id": "resp_1", "object": "response", "status": "completed", "model": CODEX.model,
         "output": [item], "error": null, "usage": {"input_tokens": 10, "output_tokens": 2, "total_tokens": 12,
         "input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}});
-    let text: String = [
+    let text: Vec<String> = [
         json!({"type": "response.created", "response": {"id": "resp_1", "model": CODEX.model}}),
         json!({"type": "response.output_item.done", "output_index": 0, "item": item}),
         json!({"type": "response.completed", "response": response}),
@@ -52,7 +52,7 @@ async fn broken_arguments_go_back_to_the_model() {
         format!("event: {kind}\ndata: {event}\n\n")
     })
     .collect();
-    let broken = Step::events(vec![Piece::Data(text.into())]);
+    let broken = Step::events(vec![Piece::Data(text.concat().into())]);
     let script = Script::new([broken, finish(&CODEX).into()]);
     let Some(rig) = Rig::new(&CODEX, script).await else {
         return;
