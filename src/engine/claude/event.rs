@@ -316,7 +316,7 @@ mod tests {
         }
         // Nor is silence about it, a killed process, or an exit code that says otherwise.
         let mut reader = Reader::new(tools(), false);
-        read(&mut reader, &[success.clone()]);
+        read(&mut reader, std::slice::from_ref(&success));
         assert_eq!(class(&reader.said(exit(0))), "protocol");
         let mut reader = Reader::new(tools(), false);
         read(&mut reader, &[init(), success]);

@@ -272,9 +272,9 @@ pub(super) async fn the_obedient_model_gets_nowhere(subject: &'static Subject) {
     let _ = std::fs::remove_file(&mark);
     let replies = script(subject, &repo);
     let turns = replies.len() as u64;
-    replies
-        .into_iter()
-        .for_each(|reply| server.script().push(reply));
+    for reply in replies {
+        server.script().push(reply);
+    }
     let leave = ["state", "tmp"];
     let before = (
         listing(repo.root(), &[".git/index", RUNS]),

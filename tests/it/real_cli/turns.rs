@@ -61,7 +61,7 @@ pub(super) async fn the_request_is_ours(subject: &'static Subject) {
         return;
     };
     rig.task =
-        "/help\n@/etc/passwd {env:PATH} !`id` ${HOME}\n\"quoted\" \\ \u{1f600} &lt;".to_owned();
+        String::from("/help\n@/etc/passwd {env:PATH} !`id` ${HOME}\n\"quoted\" \\ \u{1f600} &lt;");
     rig.system =
         "System {env:PATH} {file:/etc/passwd} ${HOME} ".to_owned() + &"long ".repeat(60_000);
     rig.run().await.unwrap();
@@ -237,10 +237,8 @@ pub(super) async fn broken_arguments_go_back_to_the_model(subject: &'static Subj
         .iter()
         .map(|event| {
             let kind: Value = serde_json::from_str(event).unwrap();
-            format!(
-                "event: {}\ndata: {event}\n\n",
-                kind["type"].as_str().unwrap()
-            )
+            let kind = kind["type"].as_str().unwrap();
+            ["event: ", kind, "\ndata: ", event, "\n\n"].concat()
         })
         .collect();
     let broken = Step::events(vec![Piece::Data(text.into())]);
