@@ -5,14 +5,18 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ecr::engine::cli::locate;
 use ecr::gateway::Protocol;
+use ecr::process::runtime_files;
 use serde_json::{Value, json};
 
 use super::Subject;
 use super::install::installed;
 use super::rig::{finish, spelled};
+use super::trace::Seen;
 use crate::support::model_server::{ModelServer, Reply, ReplyUsage, Script, Step};
 use crate::support::repo::TestRepo;
+use crate::support::skip::skipped;
 
 /// Assembled, so that no scanner takes them for credentials.
 fn canary(what: &str) -> String {
@@ -345,6 +349,97 @@ pub(super) async fn the_obedient_model_gets_nowhere(subject: &'static Subject) {
     assert!(last.contains(&canary("served")), "{last}");
     // Nothing is left.
     assert_eq!(listing(&repo.home().join("tmp"), &[]), BTreeMap::new());
+}
+
+/// What the kernel saw of the tool: its own runtime's files, its private folders, the doors.
+pub(super) async fn the_kernel_saw_nothing_else(subject: &'static Subject) {
+    let Some(tools) = installed(subject) else {
+        return;
+    };
+    if std::process::Command::new("strace")
+        .arg("-V")
+        .output()
+        .is_err()
+    {
+        skipped("there is no strace here");
+        return;
+    }
+    let marks = tempfile::tempdir().unwrap();
+    let server = ModelServer::start(Script::new([])).await;
+    let url = match subject.protocol {
+        Protocol::AnthropicMessages => server.url(),
+        _ => server.url() + "/v1",
+    };
+    let repo = repository(subject, &url, &marks.path().join("ran"));
+    for reply in script(subject, &repo) {
+        server.script().push(reply);
+    }
+    let facts = (subject.dialect)().facts();
+    let program = locate(facts, tools.as_os_str(), &[]).unwrap();
+    let program = program.target().to_owned();
+    let work = tokio::task::spawn_blocking(move || {
+        let trace = repo.home().join("trace");
+        let plain = ecr(&repo, &tools);
+        let mut traced = repo.command("/usr/bin/env");
+        traced.args(["-i"]);
+        for (name, value) in plain.get_envs() {
+            if let Some(value) = value {
+                let mut pair = name.to_owned();
+                pair.push("=");
+                pair.push(value);
+                traced.arg(pair);
+            }
+        }
+        traced
+            .args(["strace", "-f", "-y", "-qq", "-e", "signal=none", "-e"])
+            .args([
+                "trace=%process,connect,bind,listen,accept4,open,openat",
+                "-o",
+            ])
+            .arg(&trace)
+            .arg(plain.get_program())
+            .args(plain.get_args());
+        let output = traced.output().unwrap();
+        let trace = std::fs::read_to_string(trace).unwrap_or_default();
+        (repo, output, trace)
+    });
+    let (repo, output, trace) = work.await.unwrap();
+    if trace.is_empty() {
+        skipped("strace may trace nothing here");
+        return;
+    }
+    let talk = String::from_utf8_lossy(&output.stderr);
+    let review: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    assert_eq!(review["complete"], true, "{talk}");
+    let seen = Seen::read(&trace, &program);
+    assert_eq!(seen.processes, 2, "its version, and the pass");
+    assert_eq!(seen.started, [] as [String; 0]);
+    assert_eq!(seen.bound, [] as [String; 0]);
+    assert!(!seen.connected.is_empty());
+    let door = "inet_addr(\"127.0.0.1\")";
+    let elsewhere = seen.connected.iter().filter(|call| !call.contains(door));
+    assert_eq!(elsewhere.collect::<Vec<_>>(), [] as [&String; 0]);
+    let runtime: Vec<PathBuf> = runtime_files(&program)
+        .unwrap()
+        .iter()
+        .map(|file| file.canonicalize().unwrap())
+        .chain([program, "/dev/urandom".into()])
+        .collect();
+    let own = repo.home().join("tmp").canonicalize().unwrap();
+    let of_itself = |path: &Path| {
+        let rest = path.strip_prefix("/proc").ok()?;
+        seen.pids
+            .contains(rest.components().next()?.as_os_str().to_str()?)
+            .then_some(())
+    };
+    let strange: Vec<_> = seen
+        .opened
+        .iter()
+        .filter(|path| {
+            !runtime.contains(path) && !path.starts_with(&own) && of_itself(path).is_none()
+        })
+        .collect();
+    assert_eq!(strange, [] as [&PathBuf; 0]);
 }
 
 /// SIGKILL of ecr itself, and SIGTERM: the tool dies with it.

@@ -7,6 +7,7 @@ mod install;
 mod killed;
 mod opencode;
 mod rig;
+mod trace;
 mod turns;
 
 use std::sync::Arc;
@@ -124,5 +125,6 @@ for_each_tool! {
     super::killed::a_child_that_is_killed_is_no_review as a_child_that_is_killed_is_no_review,
     super::hostile::nothing_outlives_ecr as nothing_outlives_ecr,
     super::hostile::the_obedient_model_gets_nowhere as the_obedient_model_gets_nowhere,
+    super::hostile::the_kernel_saw_nothing_else as the_kernel_saw_nothing_else,
     super::killed::the_placeholder_dies_with_the_pass as the_placeholder_dies_with_the_pass,
 }
