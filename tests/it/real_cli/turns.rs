@@ -233,12 +233,15 @@ pub(super) async fn broken_arguments_go_back_to_the_model(subject: &'static Subj
     } else {
         return;
     };
-    let pieces = events.iter().map(|event| {
-        let kind: Value = serde_json::from_str(event).unwrap();
-        let kind = kind["type"].as_str().unwrap();
-        Piece::Data(format!("event: {kind}\ndata: {event}\n\n").into())
-    });
-    let broken = Step::events(pieces.collect());
+    let text: String = events
+        .iter()
+        .map(|event| {
+            let kind: Value = serde_json::from_str(event).unwrap();
+            let kind = kind["type"].as_str().unwrap();
+            ["event: ", kind, "\ndata: ", event, "\n\n"].concat()
+        })
+        .collect();
+    let broken = Step::events(vec![Piece::Data(text.into())]);
     let script = Script::new([broken, finish(subject).into()]);
     let Some(rig) = Rig::new(subject, script).await else {
         return;
