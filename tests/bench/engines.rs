@@ -2,7 +2,7 @@
 //! arguments outside of it, its memory, the bytes that it adds to a request, and the time of a round of tools. The provider answers at
 //! once, in memory. Prints; no assertion.
 #![allow(missing_docs, clippy::print_stdout, clippy::unwrap_used, clippy::panic)] // a bench prints, and may fail
-#![allow(dead_code)] // the model server is shared with the tests
+#![allow(dead_code, unused_imports)] // the model server is shared with the tests
 
 use std::path::PathBuf;
 use std::sync::Arc;

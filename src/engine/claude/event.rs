@@ -254,7 +254,7 @@ mod tests {
             assert_eq!(capture["expected"], class(&said), "{line}: {said:?}");
             seen.insert(class(&said));
         }
-        assert_eq!(seen.len(), 11, "{seen:?}");
+        assert_eq!(seen.len(), 12, "{seen:?}");
     }
 
     #[test]

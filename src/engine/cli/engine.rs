@@ -2,16 +2,17 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{OnceCell, Semaphore};
 use tokio::time::{Instant, sleep_until};
 
-use super::installed::{Installed, advice};
+use super::installed::{Installed, Standing, advice};
 use super::jar::Jar;
 use super::outcome::ended;
-use super::{CliDialect, Exit, PassFacts, locate, shown};
+use super::{CliDialect, CliFacts, Exit, PassFacts, Version, locate, shown};
 use crate::engine::api::{Ended, Why, conclude, unexamined};
 use crate::engine::doors::{Client, Doors, OpenDoors};
 use crate::gateway::{Credential, Upstream};
@@ -43,6 +44,8 @@ pub struct CliEngine {
     doors: Arc<Doors>,
     settings: CliSettings,
     installed: OnceCell<Installed>,
+    /// It was said that the version was not tested.
+    said: AtomicBool,
     room: Semaphore,
 }
 
@@ -55,6 +58,7 @@ impl CliEngine {
             doors,
             settings,
             installed: OnceCell::new(),
+            said: AtomicBool::new(false),
             room,
         }
     }
@@ -132,6 +136,10 @@ impl CliEngine {
             () = sleep_until(context.deadline) => return Err(EngineError::Timeout(begun.elapsed())),
             ready = ready => ready?,
         };
+        if installed.standing == Standing::Untested && !self.said.swap(true, Ordering::Relaxed) {
+            let note = untested(facts, installed.version);
+            context.progress.event(ProgressEvent::Note(note));
+        }
         let unavailable = |error: &dyn std::fmt::Display| {
             EngineError::Unavailable(format!("{} cannot be started: {error}", facts.title))
         };
@@ -236,6 +244,19 @@ impl CliEngine {
     }
 }
 
+fn untested(facts: &CliFacts, version: Version) -> String {
+    let (first, last) = facts.tested;
+    let tested = if first == last {
+        last.to_string()
+    } else {
+        format!("{first} to {last}")
+    };
+    format!(
+        "{} {version} was not tested with ecr ({tested} was); it has the flags that confine it",
+        facts.title
+    )
+}
+
 /// The exit code, none for a signal; or why it was ended.
 fn code(captured: &Capture) -> Result<Option<i32>, End> {
     match captured.end {
@@ -281,5 +302,18 @@ impl ReviewEngine for CliEngine {
         context: PassContext,
     ) -> BoxFuture<'_, Result<PassOutcome, EngineError>> {
         Box::pin(self.pass(request, context))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::claude::FACTS;
+
+    #[test]
+    fn an_untested_version_is_named_with_the_tested_ones() {
+        let words = untested(&FACTS, Version(2, 9, 0));
+        assert!(words.contains("Claude Code 2.9.0"), "{words}");
+        assert!(words.contains(&FACTS.tested.1.to_string()), "{words}");
     }
 }

@@ -34,6 +34,11 @@ pub(super) fn key() -> String {
 /// A few of these at the same time are all that two cores can do.
 static ROOM: tokio::sync::Semaphore = tokio::sync::Semaphore::const_new(1);
 
+/// Waits for one of them: for what starts a real tool without a rig.
+pub(super) async fn room() -> tokio::sync::SemaphorePermit<'static> {
+    ROOM.acquire().await.unwrap()
+}
+
 /// Takes what is told.
 #[derive(Default)]
 pub(super) struct Told(pub(super) Mutex<Vec<String>>);
@@ -88,7 +93,7 @@ impl Rig {
         tools: Option<ToolServiceFactory>,
     ) -> Option<Self> {
         let search = installed(subject)?;
-        let room = ROOM.acquire().await.unwrap();
+        let room = room().await;
         let gateway = Gateway::start(GatewaySettings {
             transport: Arc::new(MemoryProvider::new(script.clone())),
             tools,
@@ -222,8 +227,8 @@ pub(super) fn spelled(subject: &Subject, tool: &str) -> String {
     ((subject.dialect)().facts().spelling)(tool)
 }
 
-/// Running processes of `program` that descend from this process, and not from an `ecr` that another test runs
-/// at the same time.
+/// Running processes of `program` that descend from this process; those of an `ecr` that another test has started
+/// are not its own.
 pub(super) fn children(program: &Path) -> Vec<u32> {
     let me = std::process::id();
     let parent = |pid: u32| -> Option<u32> {
@@ -237,14 +242,13 @@ pub(super) fn children(program: &Path) -> Vec<u32> {
     let pids = entries
         .flatten()
         .filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
+    let runs = |pid: u32, program: &Path| {
+        std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == program)
+    };
+    let ecr = Path::new(env!("CARGO_BIN_EXE_ecr"));
     pids.filter(|&pid| {
-        let is = |pid: u32, program: &Path| {
-            std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == program)
-        };
-        let line =
-            || std::iter::successors(Some(pid), |&pid| parent(pid)).take_while(|&pid| pid != 1);
-        let of_other = |pid| is(pid, Path::new(env!("CARGO_BIN_EXE_ecr")));
-        is(pid, program) && line().any(|pid| pid == me) && !line().any(of_other)
+        let mut above = std::iter::successors(Some(pid), |&pid| parent(pid));
+        runs(pid, program) && above.find(|&pid| pid == me || runs(pid, ecr)) == Some(me)
     })
     .collect()
 }

@@ -239,12 +239,14 @@ pub(super) async fn broken_arguments_go_back_to_the_model(subject: &'static Subj
     } else {
         return;
     };
-    let mut text = String::new();
-    for event in events {
-        let kind: Value = serde_json::from_str(event).unwrap();
-        let kind = kind["type"].as_str().unwrap();
-        text += &format!("event: {kind}\ndata: {event}\n\n");
-    }
+    let text: String = events
+        .iter()
+        .map(|event| {
+            let kind: Value = serde_json::from_str(event).unwrap();
+            let kind = kind["type"].as_str().unwrap();
+            ["event: ", kind, "\ndata: ", event, "\n\n"].concat()
+        })
+        .collect();
     let broken = Step::events(vec![Piece::Data(text.into())]);
     let script = Script::new([broken, finish(subject).into()]);
     let Some(rig) = Rig::new(subject, script).await else {

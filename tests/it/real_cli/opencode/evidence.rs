@@ -2,6 +2,7 @@
 
 use ecr::process::runtime_files;
 
+use super::super::rig::room;
 use super::hostile::{CHANGED, obedient, plant};
 use super::program;
 use super::review::{command, json_of, repository};
@@ -30,6 +31,7 @@ async fn it_opens_its_own_files_and_connects_to_the_doors_only() {
     for reply in obedient(&repo) {
         server.script().push(reply);
     }
+    let _room = room().await;
     let work = tokio::task::spawn_blocking(move || {
         let trace = repo.home().join("trace");
         let mut traced = command(&repo, &[], "strace");

@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::json;
 
 use super::super::OPENCODE;
-use super::super::rig::{finish, key};
+use super::super::rig::{finish, key, room};
 use super::review::{ecr, holds, json_of, repository};
 use super::{folder, program};
 use crate::support::model_server::{ModelServer, Reply, Script};
@@ -305,11 +305,12 @@ async fn the_detector_sees_a_canary_that_the_tool_door_serves() {
 }
 
 /// The planted plugin is live bait: without the jar, `OpenCode` in the tree runs it.
-#[test]
-fn the_bait_works_outside_of_the_jar() {
+#[tokio::test]
+async fn the_bait_works_outside_of_the_jar() {
     let Some(program) = program() else {
         return;
     };
+    let _room = room().await;
     let repo = TestRepo::init();
     let ran = plant(&repo);
     // With these it would go and ask npm for the planted package first.
@@ -352,7 +353,7 @@ fn the_bait_works_outside_of_the_jar() {
     let begun = std::time::Instant::now();
     let works = || std::fs::read_dir(&ran).unwrap().count() > 0;
     while !works() && begun.elapsed().as_secs() < 60 {
-        std::thread::sleep(std::time::Duration::from_millis(50));
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
     child.kill().unwrap();
     child.wait().unwrap();

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use serde_json::{Value, json};
 
 use super::super::OPENCODE;
-use super::super::rig::{finish, key};
+use super::super::rig::{finish, key, room};
 use super::folder;
 use crate::support::model_server::{ModelServer, Reply, ReplyUsage, Script, Step};
 use crate::support::repo::TestRepo;
@@ -65,6 +65,7 @@ pub(super) async fn ecr(
     first: &'static [&'static str],
     variables: &'static [(&'static str, &'static str)],
 ) -> (TestRepo, Output) {
+    let _room = room().await;
     let work = tokio::task::spawn_blocking(move || {
         let mut command = command(&repo, first, env!("CARGO_BIN_EXE_ecr"));
         let output = arguments(&mut command)
