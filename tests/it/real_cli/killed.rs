@@ -135,7 +135,11 @@ fn files(base: &Path, pid: u32) -> String {
     while let Some(folder) = waiting.pop() {
         for entry in std::fs::read_dir(folder).unwrap().flatten() {
             let path = entry.path();
-            if path.is_dir() && !path.is_symlink() {
+            // Codex has links to its own program there, which is large.
+            if path.is_symlink() {
+                continue;
+            }
+            if path.is_dir() {
                 waiting.push(path);
             } else if let Ok(bytes) = std::fs::read(&path) {
                 out.push_str(&String::from_utf8_lossy(&bytes));
