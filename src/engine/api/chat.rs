@@ -1,6 +1,5 @@
 //! `OpenAI` chat completions, as many servers speak it.
 
-use http::HeaderMap;
 use serde_json::{Value, json};
 
 use super::fault;
@@ -31,10 +30,6 @@ impl Chat {
 impl Wire for Chat {
     fn path(&self) -> &'static str {
         "/v1/chat/completions"
-    }
-
-    fn headers(&self) -> HeaderMap {
-        HeaderMap::new()
     }
 
     fn request(&self) -> Value {

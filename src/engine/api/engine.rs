@@ -11,8 +11,8 @@ use super::stream::{NoTurn, turn};
 use super::wire::{Effort, Setting, ToolCall, Turn, TurnEnd, Wire, wire};
 use crate::engine::doors::{Client, Doors, OpenDoors};
 use crate::gateway::{
-    Credential, DoorError, FinalStyle, ModelCall, ModelDoor, ToolAnswer, ToolRecord, ToolSession,
-    Upstream,
+    Credential, DoorError, FinalStyle, ModelCall, ModelDoor, PassLedger, ToolAnswer, ToolRecord,
+    ToolSession, Upstream,
 };
 use crate::model::{EngineName, ModelId, PassKind, RepoPath};
 use crate::port::{
@@ -124,20 +124,7 @@ impl ApiEngine {
             // The door saw more than the loop did.
             Err(error) => return Err(ledger.error.unwrap_or(error)),
         };
-        let (completion, reply) = conclude(&request, &context, ended)?;
-        let unexamined = if completion == Completion::Complete && request.schema.is_none() {
-            unexamined(&request, &record)
-        } else {
-            Vec::new()
-        };
-        Ok(PassOutcome {
-            completion,
-            reply,
-            usage: ledger.usage,
-            model_answered: ledger.model_answered,
-            tool_calls: record.calls,
-            unexamined,
-        })
+        pass_outcome(&request, &context, ended, ledger, &record)
     }
 }
 
@@ -303,8 +290,32 @@ fn failed(problem: &str) -> ToolAnswer {
     }
 }
 
+/// The outcome of a pass whose loop, or tool, has come to an end of its own, with what the doors know of it.
+pub(in crate::engine) fn pass_outcome(
+    request: &PassRequest,
+    context: &PassContext,
+    ended: Ended,
+    ledger: PassLedger,
+    record: &ToolRecord,
+) -> Result<PassOutcome, EngineError> {
+    let (completion, reply) = conclude(request, context, ended)?;
+    let unexamined = if completion == Completion::Complete && request.schema.is_none() {
+        unexamined(request, record)
+    } else {
+        Vec::new()
+    };
+    Ok(PassOutcome {
+        completion,
+        reply,
+        usage: ledger.usage,
+        model_answered: ledger.model_answered,
+        tool_calls: record.calls,
+        unexamined,
+    })
+}
+
 /// What the end of a conversation means for the pass.
-pub(in crate::engine) fn conclude(
+fn conclude(
     request: &PassRequest,
     context: &PassContext,
     ended: Ended,
@@ -383,10 +394,7 @@ fn report(request: &PassRequest, context: &PassContext, found: FindingsReply) {
 }
 
 /// Files of the pass that the model neither named as examined nor read.
-pub(in crate::engine) fn unexamined(
-    request: &PassRequest,
-    record: &ToolRecord,
-) -> Vec<(RepoPath, String)> {
+fn unexamined(request: &PassRequest, record: &ToolRecord) -> Vec<(RepoPath, String)> {
     request
         .files
         .iter()

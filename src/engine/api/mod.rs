@@ -13,6 +13,6 @@ mod stream;
 mod wire;
 
 pub use engine::{ApiEngine, ApiSettings};
-pub(in crate::engine) use engine::{Ended, Why, conclude, unexamined};
+pub(in crate::engine) use engine::{Ended, Why, pass_outcome};
 pub use schema::strict;
 pub use wire::Effort;

@@ -1,6 +1,5 @@
 //! `OpenAI` Responses, without state at the provider.
 
-use http::HeaderMap;
 use serde_json::{Value, json};
 
 use super::fault;
@@ -31,10 +30,6 @@ impl Responses {
 impl Wire for Responses {
     fn path(&self) -> &'static str {
         "/v1/responses"
-    }
-
-    fn headers(&self) -> HeaderMap {
-        HeaderMap::new()
     }
 
     fn request(&self) -> Value {

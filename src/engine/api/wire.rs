@@ -85,8 +85,10 @@ pub(super) trait Wire: Send + Sync {
     /// The path of a call.
     fn path(&self) -> &'static str;
 
-    /// The protocol's headers.
-    fn headers(&self) -> HeaderMap;
+    /// The protocol's headers, where it has some of its own.
+    fn headers(&self) -> HeaderMap {
+        HeaderMap::new()
+    }
 
     /// The next request.
     fn request(&self) -> Value;

@@ -13,13 +13,13 @@ use super::installed::{Installed, Standing, advice};
 use super::jar::Jar;
 use super::outcome::ended;
 use super::{CliDialect, CliFacts, Exit, PassFacts, Version, locate, shown};
-use crate::engine::api::{Ended, Why, conclude, unexamined};
+use crate::engine::api::{Ended, Why, pass_outcome};
 use crate::engine::doors::{Client, Doors, OpenDoors};
 use crate::gateway::{Credential, Upstream};
 use crate::model::{EngineName, ModelId};
 use crate::port::{
-    BoxFuture, Capabilities, Completion, EngineError, PassContext, PassOutcome, PassRequest,
-    ProgressEvent, ReviewEngine,
+    BoxFuture, Capabilities, EngineError, PassContext, PassOutcome, PassRequest, ProgressEvent,
+    ReviewEngine,
 };
 use crate::process::sandbox::{Level, probe};
 use crate::process::{Capture, End, ProcessError, Stream, stream};
@@ -220,20 +220,7 @@ impl CliEngine {
                 ended(facts.title, &ledger, reader.said(exit), exit)?
             }
         };
-        let (completion, reply) = conclude(&request, &context, ended)?;
-        let unexamined = if completion == Completion::Complete && request.schema.is_none() {
-            unexamined(&request, &record)
-        } else {
-            Vec::new()
-        };
-        Ok(PassOutcome {
-            completion,
-            reply,
-            usage: ledger.usage,
-            model_answered: ledger.model_answered,
-            tool_calls: record.calls,
-            unexamined,
-        })
+        pass_outcome(&request, &context, ended, ledger, &record)
     }
 
     /// Refuses a machine that cannot contain a process as well as is required.
