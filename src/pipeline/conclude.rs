@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::collect::Collected;
-use super::notes::{notes, plain};
+use super::notes::{notes, plain, plain_to};
 use super::plan::Plan;
 use super::receipt::receipt;
 use super::step::Settled;
@@ -14,6 +14,9 @@ use crate::model::{
     CoverageNote, CoverageReceipt, Decision, FileOutcome, InputInfo, NoteKind, PassKind,
     PassOutcomeKind, PassRecord, Review, SandboxInfo, Timing, Usage,
 };
+
+/// Characters of the coordinator's words that are taken.
+const MAX_OVERVIEW: usize = 600;
 
 /// What a conclusion is made from.
 pub(super) struct Ending<'a> {
@@ -24,6 +27,10 @@ pub(super) struct Ending<'a> {
     pub(super) notes: Vec<CoverageNote>,
     pub(super) settled: Vec<Settled>,
     pub(super) collected: Collected,
+    /// What the coordinator says would go wrong; may be empty.
+    pub(super) overview: String,
+    /// Findings that were too many to be verified.
+    pub(super) unverified: usize,
     pub(super) interrupted: bool,
     pub(super) started: Instant,
     pub(super) model_time: Duration,
@@ -58,6 +65,13 @@ pub(super) fn conclude(ending: Ending<'_>, source: &Grounder) -> Review {
     for (pass, refused) in &collected.refused {
         let text = format!("{pass}: {refused} findings over the limit were not taken");
         all_notes.push(note(NoteKind::PassTruncated, text));
+    }
+    if ending.unverified > 0 {
+        let text = format!(
+            "{} findings were too many to be verified",
+            ending.unverified
+        );
+        all_notes.push(note(NoteKind::Budget, text));
     }
     let models_planned = plan.model_passes();
     let said = all_notes
@@ -106,7 +120,7 @@ pub(super) fn conclude(ending: Ending<'_>, source: &Grounder) -> Review {
         .iter()
         .filter(|file| file.outcome == FileOutcome::Filtered)
         .count() as u64;
-    let text = summary(&SummaryFacts {
+    let mut text = summary(&SummaryFacts {
         decision,
         complete,
         interrupted,
@@ -115,6 +129,12 @@ pub(super) fn conclude(ending: Ending<'_>, source: &Grounder) -> Review {
         filtered,
         hidden: hidden_count,
     });
+    // A model's word on the whole stands only beside findings that all still stand.
+    let all_stand = hidden_count == 0 && !findings.is_empty();
+    if complete && all_stand && !ending.overview.is_empty() {
+        text.push(' ');
+        text.push_str(&plain_to(&ending.overview, MAX_OVERVIEW));
+    }
     let usage = settled
         .iter()
         .filter(|s| s.attempts > 0)

@@ -221,8 +221,14 @@ impl Dispatcher {
         self.cancelled
     }
 
-    pub(super) fn finish(self) -> Vec<Settled> {
-        self.settled
+    /// The passes that are over and were not given out before.
+    pub(super) fn take_settled(&mut self) -> Vec<Settled> {
+        std::mem::take(&mut self.settled)
+    }
+
+    /// What comes next has this budget; engines and providers that failed stay out.
+    pub(super) fn allow(&mut self, budget: Budget) {
+        self.budget = budget;
     }
 
     /// True while a pass that calls a model runs.
@@ -613,7 +619,7 @@ mod tests {
         }
         assert!(dispatcher.is_done());
         assert_eq!(dispatcher.next_wake(), None);
-        assert_eq!(dispatcher.finish().len(), 3);
+        assert_eq!(dispatcher.take_settled().len(), 3);
     }
 
     #[test]
@@ -657,7 +663,7 @@ mod tests {
                 .step(late, failed(0, EngineError::Overloaded))
                 .is_empty()
         );
-        let settled = dispatcher.finish();
+        let settled = dispatcher.take_settled();
         assert_eq!(settled.len(), 1);
         assert_eq!(settled[0].duration, secs(100));
     }
@@ -677,7 +683,10 @@ mod tests {
         let aborts = actions.iter().filter(|a| matches!(a, Action::Abort { .. }));
         assert_eq!(aborts.count(), 2);
         assert!(dispatcher.is_done());
-        let kinds = dispatcher.finish().into_iter().map(|s| s.reason.unwrap().0);
+        let kinds = dispatcher
+            .take_settled()
+            .into_iter()
+            .map(|s| s.reason.unwrap().0);
         assert!(kinds.into_iter().all(|kind| kind == NoteKind::Interrupted));
     }
 

@@ -29,6 +29,8 @@ pub(super) struct Setup {
     pub(super) loaded: LoadedConfig,
     /// The model reviewers that take part; empty when no model is named.
     pub(super) reviewers: Vec<PlannedAgent>,
+    /// Who works beside them.
+    pub(super) roles: models::Roles,
     /// The work tree, where there is one.
     pub(super) root: Option<PathBuf>,
     /// The set-up folder on disk, where there is one in the repository.
@@ -39,6 +41,11 @@ pub(super) struct Setup {
 }
 
 impl Setup {
+    /// Everybody who calls a model.
+    pub(super) fn agents(&self) -> Vec<&PlannedAgent> {
+        self.reviewers.iter().chain(self.roles.all()).collect()
+    }
+
     /// The built-in checks as configured.
     pub(super) fn builtin_engine(&self) -> Arc<dyn ReviewEngine> {
         Arc::new(BuiltinEngine::new(self.settings.clone()))
@@ -69,6 +76,7 @@ pub(super) async fn load_setup(
         let reviewed: Vec<&Path> = reviewed.as_deref().into_iter().collect();
         let mut setup = build(&choice, tree.as_ref(), &overrides, &agents)?;
         setup.reviewers = models::reviewers(&setup.loaded, &agents, &place, &reviewed)?;
+        setup.roles = models::roles(&setup.loaded, &setup.reviewers, &place, &reviewed)?;
         Ok::<_, AppError>(setup)
     });
     let mut setup = built
@@ -213,6 +221,7 @@ fn build(
     Ok(Setup {
         loaded,
         reviewers: Vec::new(),
+        roles: models::Roles::default(),
         root: None,
         folder: None,
         warnings,

@@ -11,7 +11,8 @@ use ecr::model::{
     AgentId, EngineName, InputInfo, InputKind, ModelId, PassRecord, Review, SandboxInfo,
 };
 use ecr::pipeline::{
-    EngineSet, Halving, Incoming, Limits, PlanInput, PlannedAgent, RunDeps, RunInput, plan, run,
+    EngineSet, Halving, Incoming, Judges, Limits, PlanInput, PlannedAgent, RunDeps, RunInput, plan,
+    run,
 };
 use ecr::port::{Progress, ProgressEvent, ReviewEngine};
 use tokio::time::Instant;
@@ -40,6 +41,7 @@ pub(crate) struct Case {
     pub(crate) policy: Policy,
     pub(crate) cancel: CancellationToken,
     pub(crate) incoming: Option<Incoming>,
+    pub(crate) judges: Judges,
 }
 
 impl Case {
@@ -60,6 +62,7 @@ impl Case {
             policy: Policy::default(),
             cancel: CancellationToken::new(),
             incoming: None,
+            judges: Judges::none(),
         }
     }
 
@@ -115,6 +118,7 @@ impl Case {
             policy: self.policy,
             scope: None,
             limits: self.limits,
+            judges: self.judges,
             notes: Vec::new(),
             started: Instant::now(),
         };
