@@ -24,7 +24,9 @@ use crate::diff::glob::Glob;
 use crate::diff::noise::{FilterReason, NoiseSettings, filter};
 use crate::finding::Policy;
 use crate::git::HostEnv;
-use crate::model::{AgentId, CoverageNote, Decision, EngineName, InputInfo, RepoPath, Review};
+use crate::model::{
+    AgentId, CoverageNote, Decision, EngineName, InputInfo, PassKind, RepoPath, Review,
+};
 use crate::pipeline::{
     EngineSet, Halving, Judges, Limits, Plan, PlanInput, PlannedAgent, RunDeps, RunInput, plan,
     run, skipped,
@@ -535,10 +537,17 @@ async fn execute(
     for note in connected.notes {
         deps.progress.event(ProgressEvent::Note(note));
     }
+    let mut plan = prepared.plan;
+    // It runs beside all others, so it may take nearly as long as they do together.
+    for pass in &mut plan.passes {
+        if pass.kind == PassKind::CrossCutting {
+            pass.limit = Some(limits.passes * 9 / 10);
+        }
+    }
     let input = RunInput {
         info: prepared.info,
         sandbox: connected.sandbox,
-        plan: prepared.plan,
+        plan,
         tree: prepared.tree,
         policy: Policy {
             include_suggestions: config.policy.include_suggestions,
@@ -568,7 +577,7 @@ async fn execute(
 /// The budgets: what is left of the run when the passes' time is over is for the judges.
 fn limits(run: Option<Duration>, concurrency: usize) -> Limits {
     let run = run.unwrap_or(PASSES_BUDGET + JUDGES_BUDGET);
-    let passes = PASSES_BUDGET.min(run - JUDGES_BUDGET.min(run / 6));
+    let passes = PASSES_BUDGET.min(run.saturating_sub(JUDGES_BUDGET.min(run / 6)));
     Limits {
         concurrency,
         pass: PASS_BUDGET.min(passes),

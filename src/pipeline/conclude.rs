@@ -29,8 +29,6 @@ pub(super) struct Ending<'a> {
     pub(super) collected: Collected,
     /// What the coordinator says would go wrong; may be empty.
     pub(super) overview: String,
-    /// Findings that were too many to be verified.
-    pub(super) unverified: usize,
     pub(super) interrupted: bool,
     pub(super) started: Instant,
     pub(super) model_time: Duration,
@@ -65,13 +63,6 @@ pub(super) fn conclude(ending: Ending<'_>, source: &Grounder) -> Review {
     for (pass, refused) in &collected.refused {
         let text = format!("{pass}: {refused} findings over the limit were not taken");
         all_notes.push(note(NoteKind::PassTruncated, text));
-    }
-    if ending.unverified > 0 {
-        let text = format!(
-            "{} findings were too many to be verified",
-            ending.unverified
-        );
-        all_notes.push(note(NoteKind::Budget, text));
     }
     let models_planned = plan.model_passes();
     let said = all_notes

@@ -18,8 +18,8 @@ use super::verify::{self, Fate, Look};
 use crate::config::VerifyScope;
 use crate::finding::order;
 use crate::model::{
-    DropStage, DroppedFinding, Finding, Fingerprint, PassId, PassKind, PassOutcomeKind, RepoPath,
-    VerificationStatus,
+    CoverageNote, DropStage, DroppedFinding, Finding, Fingerprint, NoteKind, PassId, PassKind,
+    PassOutcomeKind, RepoPath, VerificationStatus,
 };
 use crate::port::ProgressEvent;
 use crate::prompt::{VerifyTask, coordinate_task};
@@ -75,8 +75,8 @@ pub(super) struct Judged {
     pub(super) overview: String,
     /// How long at least one of them was running.
     pub(super) model_time: Duration,
-    /// Findings that should have been verified and were not for want of time, money or places.
-    pub(super) unverified: usize,
+    /// What they could not do, beside what their passes say.
+    pub(super) notes: Vec<CoverageNote>,
 }
 
 /// What the judges work with.
@@ -101,16 +101,10 @@ impl Court<'_> {
         let (doubted, overview) = self.coordinate(collected, &mut judged).await;
         self.verify(collected, &doubted, &mut judged).await;
         // What it says of the whole holds while the whole is what it saw.
-        if !overview.is_empty() && collected.findings.len() + self.merged(collected) == before {
+        if !overview.is_empty() && collected.findings.len() + merged(collected) == before {
             judged.overview = overview;
         }
         judged
-    }
-
-    fn merged(&self, collected: &Collected) -> usize {
-        let merged =
-            |d: &&DroppedFinding| d.stage == DropStage::Dedupe && d.reason.starts_with(SAME);
-        collected.dropped.iter().filter(merged).count()
     }
 
     /// Runs `passes`, `parallel` at a time, within what is left of the run; gives how each of them ended, by id.
@@ -213,7 +207,16 @@ impl Court<'_> {
         let mut chosen: Vec<usize> = (0..collected.findings.len())
             .filter(|at| wanted(&collected.findings[*at]))
             .collect();
-        judged.unverified = chosen.len().saturating_sub(MAX_VERIFIED);
+        if chosen.len() > MAX_VERIFIED {
+            let text = format!(
+                "{} findings were too many to be verified",
+                chosen.len() - MAX_VERIFIED
+            );
+            judged.notes.push(CoverageNote {
+                kind: NoteKind::Budget,
+                text,
+            });
+        }
         chosen.truncate(MAX_VERIFIED);
         if chosen.is_empty() && retracted.is_empty() {
             collected.dropped.extend(retracted);
@@ -303,20 +306,27 @@ impl Court<'_> {
             let text = crate::detect::mask_lines(&task.text()).into_owned();
             let schema = verdict_schema();
             let pass = judgement(name(*at), PassKind::Verify, agent, (text, schema));
-            passes.push(self.about(pass, finding));
+            passes.push(self.about(&pass, finding));
         }
         let ended = self.run(passes, self.judges.parallel, judged).await;
         for at in which {
-            let look = match ended.get(&name(*at)) {
-                Some(settled) => look_of(settled),
-                None => Look::Failed("not verified".to_owned()),
-            };
+            let name = name(*at);
+            let settled = ended.get(&name);
+            let look = settled.map_or_else(|| Look::Failed("not verified".to_owned()), look_of);
+            if let Look::Failed(problem) = &look
+                && settled.is_some_and(|settled| settled.reason.is_none())
+            {
+                judged.notes.push(CoverageNote {
+                    kind: NoteKind::PassFailed,
+                    text: format!("{name}: failed: {problem}"),
+                });
+            }
             looks.entry(*at).or_default().push(look);
         }
     }
 
     /// The pass with the file of `finding`, where the file is changed, for the record.
-    fn about(&self, pass: PlannedPass, finding: &Finding) -> PlannedPass {
+    fn about(&self, pass: &PlannedPass, finding: &Finding) -> PlannedPass {
         let diff = &self.shared.diff;
         let file = &finding.location.file;
         let at = diff
@@ -347,6 +357,12 @@ impl Court<'_> {
         });
         work.await.unwrap_or(nothing)
     }
+}
+
+/// How many findings the coordinator merged into others.
+fn merged(collected: &Collected) -> usize {
+    let merged = |d: &&DroppedFinding| d.stage == DropStage::Dedupe && d.reason.starts_with(SAME);
+    collected.dropped.iter().filter(merged).count()
 }
 
 fn look_of(settled: &Settled) -> Look {

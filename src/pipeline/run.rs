@@ -136,6 +136,8 @@ pub async fn run(input: RunInput, engines: &EngineSet, deps: RunDeps) -> Review 
     };
     let judged = court.judge(&mut collected).await;
     settled.extend(judged.settled);
+    let mut notes = input.notes;
+    notes.extend(judged.notes);
 
     conclude(
         Ending {
@@ -143,11 +145,10 @@ pub async fn run(input: RunInput, engines: &EngineSet, deps: RunDeps) -> Review 
             sandbox: input.sandbox,
             plan: &plan,
             policy: input.policy,
-            notes: input.notes,
+            notes,
             settled,
             collected,
             overview: judged.overview,
-            unverified: judged.unverified,
             interrupted: shared.cancel.is_cancelled(),
             started: input.started,
             model_time: model_time + judged.model_time,

@@ -368,7 +368,12 @@ impl Dispatcher {
             Remedy::Split => {
                 let parts = self.ladder.instead(&job.pass, error, left, &self.diff);
                 if !parts.is_empty() && !left.is_zero() {
-                    text = format!("{text}; split into {} passes", parts.len());
+                    text = match &parts[..] {
+                        [one] if one.schema.is_some() => {
+                            format!("{text}; tried again on what the diff shows")
+                        }
+                        _ => format!("{text}; split into {} passes", parts.len()),
+                    };
                     let reason = (NoteKind::Info, text);
                     self.settle(now, job, PassOutcomeKind::Failed, reason, actions);
                     self.queue.extend(parts.into_iter().map(Job::new));
@@ -644,7 +649,9 @@ mod tests {
     #[test]
     fn an_attempt_over_its_deadline_is_aborted_and_its_late_end_is_ignored() {
         let now = Instant::now();
-        let (mut dispatcher, passes) = dispatcher(1, now);
+        let (mut dispatcher, mut passes) = dispatcher(1, now);
+        // One that is without tools already is not replaced.
+        passes[0].schema = Some(Arc::default());
         let actions = feed(&mut dispatcher, now, passes);
         let Action::Start { deadline, .. } = actions[0] else {
             panic!("{actions:?}");

@@ -368,9 +368,12 @@ mod tests {
     #[test]
     fn of_a_large_change_the_nearest_hunks_are_shown() {
         let hunk = |n: u32| {
-            let lines: String = (0..100)
-                .map(|_| format!("+value of hunk {n:>3} {}\n", "x".repeat(80)))
-                .collect();
+            let lines = format!(
+                "+value of hunk {n:>3} {}
+",
+                "x".repeat(80)
+            )
+            .repeat(100);
             format!("@@ -0,0 +{},100 @@\n{lines}", n * 1_000 + 1)
         };
         let body: String = (0..5).map(hunk).collect();

@@ -3,6 +3,8 @@
 //!
 //! @ref LLP 0016#two-judges — what each of them sees
 
+use std::fmt::Write as _;
+
 use serde_json::json;
 
 use super::review::longest_run;
@@ -71,9 +73,10 @@ pub fn coordinate_task(candidates: &[&Finding], mark: &str, max: usize) -> (Stri
     );
     if shown < candidates.len() {
         let more = candidates.len() - shown;
-        text.push_str(&format!(
+        let _ = write!(
+            text,
             "\n{more} more findings are not shown; they stay as they are.\n"
-        ));
+        );
     }
     (text, shown)
 }
@@ -111,26 +114,28 @@ impl VerifyTask<'_> {
             flatten(&finding.title),
         );
         if let Some(evidence) = &finding.evidence {
-            text.push_str(&format!("Quoted line: {}\n", short(evidence)));
+            let _ = writeln!(text, "Quoted line: {}", short(evidence));
             if self.ungrounded {
                 text.push_str("The quoted line was not found in the file.\n");
             }
         }
         if !self.change.is_empty() {
             let fence = fence(self.change);
-            text.push_str(&format!(
+            let _ = write!(
+                text,
                 "\nThe change:\n{fence}diff\n{}\n{fence}\n",
                 self.change.trim_end_matches('\n')
-            ));
+            );
         }
         if !self.source.is_empty() {
             let fence = fence(self.source);
-            text.push_str(&format!(
+            let _ = write!(
+                text,
                 "\nAfter the change, with line numbers:\n{fence}\n{}\n{fence}\n",
                 self.source.trim_end_matches('\n')
-            ));
+            );
         }
-        text.push_str(&format!("{mark} end\n"));
+        let _ = writeln!(text, "{mark} end");
         if self.second {
             text.push_str("\nFirst look for one input, state or order of events with which the claim holds; then decide.\n");
         }

@@ -79,6 +79,18 @@ impl Case {
         self
     }
 
+    /// A coordinator and a verifier on the fake engine; `parallel` verifications at the same time.
+    pub(crate) fn judged(mut self, parallel: usize) -> Self {
+        self.judges = Judges {
+            coordinator: Some(agent("coordinator", "fake")),
+            verifier: Some(agent("verifier", "fake")),
+            parallel,
+            mark: "0123456789abcdef".to_owned(),
+            ..Judges::none()
+        };
+        self
+    }
+
     pub(crate) async fn run(self, engine: &Arc<FakeEngine>) -> Review {
         let mut engines = EngineSet::new();
         engines.insert(Arc::clone(engine) as Arc<dyn ReviewEngine>);
