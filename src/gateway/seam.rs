@@ -354,6 +354,8 @@ pub struct ToolRecord {
     pub seen: BTreeMap<RepoPath, Vec<RangeInclusive<u32>>>,
     /// Changed files that the model says, in `finish`, it has examined.
     pub examined: Vec<RepoPath>,
+    /// Defects in calls of `report` that could not be read and were not sent again.
+    pub unread: u32,
 }
 
 /// The tool door of one pass; the same object serves MCP and the in-memory loop.
@@ -363,6 +365,9 @@ pub trait ToolSession: Send + Sync {
 
     /// Performs one call. Arguments are validated here and nowhere else.
     fn call(&self, name: &str, arguments: serde_json::Value) -> BoxFuture<'_, ToolAnswer>;
+
+    /// Notes a call whose arguments are no JSON, so that `call` cannot be asked.
+    fn unreadable(&self, name: &str);
 
     /// Whether `finish` was received.
     fn finished(&self) -> bool;

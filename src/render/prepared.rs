@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use super::safe::{clamp, mask, mask_all_but_prefix, mask_words};
 use crate::model::{
-    Category, Decision, Excerpt, Finding, Location, NoteKind, PassOutcomeKind, Review,
+    Category, Decision, Excerpt, Finding, Location, NoteKind, PassKind, PassOutcomeKind,
+    PassRecord, Review,
 };
 
 /// In a line that holds a credential somewhere, words from this length on are masked.
@@ -64,15 +65,16 @@ impl Prepared {
 /// Last line of defence for "a run with gaps never reads as an approval": whatever stage forgot
 /// about a gap, no output repeats its mistake.
 fn settle(review: &mut Review) {
-    let cut_pass = |outcome| {
+    // For a coordinator and a router that fail a rule stands in, and no line goes unread for it.
+    let cut_pass = |pass: &PassRecord| {
         matches!(
-            outcome,
+            pass.outcome,
             PassOutcomeKind::Failed | PassOutcomeKind::Truncated
-        )
+        ) && !matches!(pass.kind, PassKind::Coordinate | PassKind::Route)
     };
     let gap = review.notes.iter().any(|note| note.kind.is_gap())
         || !review.coverage.is_complete()
-        || review.passes.iter().any(|pass| cut_pass(pass.outcome));
+        || review.passes.iter().any(cut_pass);
     review.complete &= !gap;
     if matches!(
         review.decision,

@@ -269,7 +269,10 @@ impl Conversation<'_> {
             async move {
                 let answer = match arguments {
                     Ok(arguments) => tools.call(&name, arguments).await,
-                    Err(problem) => failed(&problem),
+                    Err(problem) => {
+                        tools.unreadable(&name);
+                        failed(&problem)
+                    }
                 };
                 (id, answer)
             }
@@ -299,6 +302,15 @@ pub(in crate::engine) fn pass_outcome(
     record: &ToolRecord,
 ) -> Result<PassOutcome, EngineError> {
     let (completion, reply) = conclude(request, context, ended)?;
+    let completion = match (completion, record.unread) {
+        (Completion::Complete, 1..) => Completion::Truncated {
+            reason: format!(
+                "{} reported defects could not be read and were not sent again",
+                record.unread
+            ),
+        },
+        (completion, _) => completion,
+    };
     let unexamined = if completion == Completion::Complete && request.schema.is_none() {
         unexamined(request, record)
     } else {

@@ -9,8 +9,8 @@ use super::specs::{MAX_CONSEQUENCE, MAX_EVIDENCE, MAX_EXAMINED, MAX_REASON, MAX_
 use crate::model::{Category, FindingReport, Fingerprint, Location, RepoPath, Severity, Side};
 use crate::port::FindingReceipt;
 
-/// Serves `report`: the sink grounds it and says what is wrong with it.
-pub(super) fn report(shared: &Shared, arguments: &mut Arguments) -> Outcome {
+/// The defect that a call of `report` tells of.
+pub(super) fn defect(shared: &Shared, arguments: &mut Arguments) -> Result<FindingReport, String> {
     let severity = arguments.one_of("severity", Severity::ALL)?;
     let category = arguments.one_of("category", Category::ALL)?;
     let file = arguments.text("file", LONGEST)?;
@@ -26,9 +26,7 @@ pub(super) fn report(shared: &Shared, arguments: &mut Arguments) -> Outcome {
     let rationale = arguments.words("consequence", MAX_CONSEQUENCE)?;
     let evidence = arguments.words("evidence", MAX_EVIDENCE)?;
     let file = shared.path(&file)?;
-    // Whether a quote is in a file would be an answer about its content.
-    shared.check_served(&file)?;
-    let finding = FindingReport {
+    Ok(FindingReport {
         severity,
         category,
         location: Location {
@@ -43,7 +41,13 @@ pub(super) fn report(shared: &Shared, arguments: &mut Arguments) -> Outcome {
         suggestion: None,
         evidence: Some(evidence),
         rule: None,
-    };
+    })
+}
+
+/// Serves `report`: the sink grounds it and says what is wrong with it.
+pub(super) fn report(shared: &Shared, finding: FindingReport) -> Outcome {
+    // Whether a quote is in a file would be an answer about its content.
+    shared.check_served(&finding.location.file)?;
     match shared.settings.sink.report(&shared.settings.pass, finding) {
         FindingReceipt::Accepted(id) => Ok(format!("reported as {id}")),
         FindingReceipt::Rejected(words) => Err(format!("not taken: {words}")),

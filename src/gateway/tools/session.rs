@@ -62,6 +62,8 @@ struct State {
     calls: u32,
     seen: Seen,
     examined: Vec<RepoPath>,
+    /// Calls of `report` that could not be read, less those that came in their place.
+    unread: u32,
 }
 
 /// What the tools share.
@@ -271,17 +273,41 @@ impl Shared {
 
     /// Serves a call that looks or reports. Blocks.
     fn perform(&self, tool: Tool, arguments: Value, stop: &AtomicBool) -> Outcome {
-        let mut arguments = Arguments::new(tool.name(), arguments, &tool.field_names())?;
+        let arguments = Arguments::new(tool.name(), arguments, &tool.field_names());
+        if tool == Tool::Report {
+            return self.report(arguments);
+        }
+        let mut arguments = arguments?;
         match tool {
             Tool::Read => read::read(self, &mut arguments),
             Tool::Grep => grep::grep(self, &mut arguments, stop),
             Tool::Glob => find::glob(self, &mut arguments),
             Tool::List => find::list(self, &mut arguments),
             Tool::Diff => diff::diff(self, &mut arguments),
-            Tool::Report => report::report(self, &mut arguments),
             Tool::Retract => report::retract(self, &mut arguments),
-            Tool::Finish => Err("finish is served elsewhere".to_owned()),
+            Tool::Report | Tool::Finish => Err("this is served elsewhere".to_owned()),
         }
+    }
+
+    /// A defect that could not be read and is not sent again is lost, which the pass has to say.
+    fn report(&self, arguments: Result<Arguments, String>) -> Outcome {
+        match arguments.and_then(|mut arguments| report::defect(self, &mut arguments)) {
+            Ok(finding) => {
+                let mut state = self.lock();
+                state.unread = state.unread.saturating_sub(1);
+                drop(state);
+                report::report(self, finding)
+            }
+            Err(words) => {
+                self.not_read();
+                Err(words)
+            }
+        }
+    }
+
+    fn not_read(&self) {
+        let mut state = self.lock();
+        state.unread = state.unread.saturating_add(1);
     }
 }
 
@@ -320,6 +346,12 @@ impl ToolSession for Session {
         Box::pin(async move { answer(served.await) })
     }
 
+    fn unreadable(&self, name: &str) {
+        if name == Tool::Report.name() {
+            self.shared.not_read();
+        }
+    }
+
     fn finished(&self) -> bool {
         self.shared.lock().phase == Phase::Finished
     }
@@ -330,6 +362,7 @@ impl ToolSession for Session {
             calls: state.calls,
             seen: state.seen.files().clone(),
             examined: state.examined.clone(),
+            unread: state.unread,
         }
     }
 }

@@ -6,3 +6,4 @@ mod review;
 pub(crate) mod rig;
 mod settings;
 mod tape;
+mod whole;

@@ -71,6 +71,8 @@ impl ToolSession for Tools {
         })
     }
 
+    fn unreadable(&self, _: &str) {}
+
     fn finished(&self) -> bool {
         false
     }

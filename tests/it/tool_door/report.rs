@@ -363,3 +363,20 @@ async fn ten_thousand_calls_at_once_and_finish_among_them() {
     let ranges = session.record().seen.remove(&path("f")).unwrap_or_default();
     assert!(ranges.len() <= 250);
 }
+
+#[tokio::test]
+async fn a_defect_that_cannot_be_read_is_counted_until_it_is_mended() {
+    let (session, _, _) = grounded();
+    let broken = || finding(json!({"line": null}));
+    for unread in 1..=2 {
+        refused(&session, "report", broken()).await;
+        assert_eq!(session.record().unread, unread);
+    }
+    session.unreadable("report");
+    session.unreadable("read");
+    assert_eq!(session.record().unread, 3);
+    // One that can be read counts, whether or not it is taken.
+    ok(&session, "report", finding(json!({}))).await;
+    refused(&session, "report", finding(json!({"file": "nowhere.rs"}))).await;
+    assert_eq!(session.record().unread, 1);
+}

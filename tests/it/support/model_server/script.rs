@@ -138,10 +138,14 @@ impl Recorded {
     }
 }
 
-/// Steps in order, and what was asked.
-#[derive(Debug, Clone)]
+/// Says what happens to a request, by what it asks for.
+pub(crate) type Answers = Arc<dyn Fn(&Recorded) -> Step + Send + Sync>;
+
+/// Steps in order, then answers by request, and what was asked.
+#[derive(Clone)]
 pub(crate) struct Script {
     steps: Arc<Mutex<VecDeque<Step>>>,
+    answers: Option<Answers>,
     seen: Arc<Mutex<Vec<Recorded>>>,
     cancelled: Arc<tokio::sync::Semaphore>,
 }
@@ -151,8 +155,17 @@ impl Script {
     pub(crate) fn new(steps: impl IntoIterator<Item = Step>) -> Self {
         Self {
             steps: Arc::new(Mutex::new(steps.into_iter().collect())),
+            answers: None,
             seen: Arc::default(),
             cancelled: Arc::new(tokio::sync::Semaphore::new(0)),
+        }
+    }
+
+    /// A script that answers each request by what it asks for, in whatever order they come.
+    pub(crate) fn answering(answer: impl Fn(&Recorded) -> Step + Send + Sync + 'static) -> Self {
+        Self {
+            answers: Some(Arc::new(answer)),
+            ..Self::new([])
         }
     }
 
@@ -178,6 +191,7 @@ impl Script {
     /// Takes a request and says what happens to it.
     pub(super) fn next(&self, request: Recorded) -> Action {
         let step = self.steps.lock().unwrap().pop_front();
+        let step = step.or_else(|| Some(self.answers.as_ref()?(&request)));
         let step = step.unwrap_or_else(|| {
             Step::status(500, "{\"error\":{\"message\":\"the script is over\"}}")
                 .header("x-should-retry", "false")
