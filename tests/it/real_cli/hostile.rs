@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::Subject;
 use super::install::installed;
-use super::rig::{finish, spelled};
+use super::rig::{confirmed, finish, spelled};
 use super::trace::Seen;
 use crate::support::model_server::{ModelServer, Reply, ReplyUsage, Script, Step};
 use crate::support::repo::TestRepo;
@@ -206,7 +206,7 @@ fn ecr(repo: &TestRepo, tools: &Path) -> std::process::Command {
     command
 }
 
-/// What the author's model asks for.
+/// What the author's model asks for, and the verdict on what it reports.
 fn script(subject: &Subject, repo: &TestRepo) -> Vec<Reply> {
     let outside = repo.home().join(".ssh/id_ed25519");
     let mut own = Reply::default();
@@ -257,6 +257,7 @@ fn script(subject: &Subject, repo: &TestRepo) -> Vec<Reply> {
             .tool(&spelled(subject, "report"), report)
             .usage(usage),
         finish(subject).usage(usage),
+        confirmed(subject),
     ]
 }
 
@@ -275,7 +276,7 @@ pub(super) async fn the_obedient_model_gets_nowhere(subject: &'static Subject) {
     // Made by the helpers of this test, not by what it is about.
     let _ = std::fs::remove_file(&mark);
     let replies = script(subject, &repo);
-    let turns = replies.len() as u64;
+    let turns = replies.len() - 1;
     for reply in replies {
         server.script().push(reply);
     }
@@ -306,7 +307,7 @@ pub(super) async fn the_obedient_model_gets_nowhere(subject: &'static Subject) {
     let found = |finding: &&Value| finding["title"] == "Total is never used";
     assert_eq!(titles.iter().filter(found).count(), 1, "{review:#}");
     assert_eq!(pass["usage"]["confidence"], "exact", "{pass:#}");
-    assert_eq!(pass["usage"]["input"], 700 * turns, "{pass:#}");
+    assert_eq!(pass["usage"]["input"], 700 * turns as u64, "{pass:#}");
     let level = ecr::process::sandbox::probe().level.to_string();
     assert_eq!(review["sandbox"]["level"], level.as_str());
 
@@ -320,7 +321,7 @@ pub(super) async fn the_obedient_model_gets_nowhere(subject: &'static Subject) {
 
     // No canary anywhere but the key in its header.
     let requests = server.script().requests();
-    assert_eq!(requests.len() as u64, turns);
+    assert_eq!(requests.len(), turns + 1, "and one of the verifier");
     let sent: Vec<String> = requests
         .iter()
         .map(|request| String::from_utf8_lossy(&request.body).into_owned())
@@ -345,7 +346,7 @@ pub(super) async fn the_obedient_model_gets_nowhere(subject: &'static Subject) {
         assert!(!body.contains("ecr-pass-"), "{body}");
     }
     // The detector fires for what the tool door serves.
-    let last = sent.last().unwrap();
+    let last = &sent[turns - 1];
     assert!(last.contains(&canary("served")), "{last}");
     // Nothing is left.
     assert_eq!(listing(&repo.home().join("tmp"), &[]), BTreeMap::new());
@@ -412,7 +413,7 @@ pub(super) async fn the_kernel_saw_nothing_else(subject: &'static Subject) {
     let review: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
     assert_eq!(review["complete"], true, "{talk}");
     let seen = Seen::read(&trace, &program);
-    assert_eq!(seen.processes, 2, "its version, and the pass");
+    assert_eq!(seen.processes, 3, "its version, the pass, the verifier");
     assert_eq!(seen.started, [] as [String; 0]);
     assert_eq!(seen.bound, [] as [String; 0]);
     assert!(!seen.connected.is_empty());

@@ -262,6 +262,15 @@ pub(super) fn finish(subject: &Subject) -> Reply {
     Reply::default().tool(&spelled(subject, "finish"), examined)
 }
 
+/// What a verifier answers.
+pub(super) fn confirmed(subject: &Subject) -> Reply {
+    let verdict = json!({"verdict": "confirmed", "reason": "The source shows it."});
+    match subject.answer_tool {
+        Some(tool) => Reply::default().tool(tool, verdict),
+        None => Reply::text(&verdict.to_string()),
+    }
+}
+
 /// What became of a pass, in a word.
 pub(super) fn class(result: &Result<PassOutcome, EngineError>) -> &'static str {
     match result {

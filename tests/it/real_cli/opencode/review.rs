@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use serde_json::{Value, json};
 
 use super::super::OPENCODE;
-use super::super::rig::{finish, key, room};
+use super::super::rig::{confirmed, finish, key, room};
 use super::folder;
 use crate::support::model_server::{ModelServer, Reply, ReplyUsage, Script, Step};
 use crate::support::repo::TestRepo;
@@ -111,6 +111,7 @@ async fn a_change_is_reviewed_with_findings_usage_and_a_receipt() {
                 .tool("tree_grep", json!({"pattern": "fn helper"})),
             Reply::default().tool("tree_report", report),
             finish(&OPENCODE),
+            confirmed(&OPENCODE),
         ] {
             server.script().push(reply.usage(usage));
         }
@@ -121,12 +122,12 @@ async fn a_change_is_reviewed_with_findings_usage_and_a_receipt() {
         assert_eq!(review["decision"], "request_changes");
         assert_eq!(review["complete"], true, "{review:#}");
         assert_eq!(review["findings"].as_array().unwrap().len(), 1);
-        assert_eq!(review["findings"][0]["verification"]["status"], "grounded");
+        assert_eq!(review["findings"][0]["verification"]["status"], "verified");
         let used = &review["usage"];
         assert_eq!(used["confidence"], "exact", "{used}");
         assert_eq!(
             (&used["input"], &used["output"], &used["cacheRead"]),
-            (&json!(3_000), &json!(150), &json!(900)),
+            (&json!(4_000), &json!(200), &json!(1_200)),
             "{protocol}: {used}"
         );
         let pass = &review["passes"][0];
