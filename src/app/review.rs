@@ -229,9 +229,29 @@ pub async fn review(
     };
     // Until there is a plan, there is nothing to report: a signal's error is the signal.
     let interrupted = |error| watch.interrupt().map_or(error, AppError::interrupted);
-    let setup = load_setup(&request, environment, local.as_ref(), &cancel)
-        .await
-        .map_err(interrupted)?;
+    let patch = match &request.input {
+        Input::Local(_) => None,
+        Input::PatchBytes(bytes) => Some(PatchInput::Bytes(Arc::clone(bytes))),
+        Input::PatchFile(path) => Some(PatchInput::File(environment.cwd().join(path))),
+    };
+    let patch = patch.map(PatchSource::new);
+    let source: &dyn ReviewSource = match (&local, &patch) {
+        (Some(local), _) => local,
+        (None, Some(patch)) => patch,
+        (None, None) => return Err(AppError::plain("no source for the review")),
+    };
+    let setup = load_setup(&request, environment, local.as_ref(), &cancel);
+    let loading = load(source, &request, started, &cancel);
+    tokio::pin!(setup, loading);
+    // git lists the work tree for the one while it compares trees for the other. A patch may come from a pipe that cannot be
+    // read twice: it is left alone until the set-up is known to be good.
+    let mut loaded = None;
+    let setup = loop {
+        tokio::select! {
+            setup = &mut setup => break setup.map_err(interrupted)?,
+            done = &mut loading, if local.is_some() && loaded.is_none() => loaded = Some(done),
+        }
+    };
     let context_text = context_of(&request, environment)?;
     let tape = Tape::open(&request.tape, environment.cwd())?;
     if !tape.is_live() && setup.reviewers.is_empty() {
@@ -245,26 +265,18 @@ pub async fn review(
             let _ = writeln!(talk, "{warning}");
         }
     }
-    let source: Box<dyn ReviewSource> = match (&request.input, local) {
-        (_, Some(local)) => Box::new(local),
-        (Input::PatchBytes(bytes), None) => {
-            Box::new(PatchSource::new(PatchInput::Bytes(Arc::clone(bytes))))
-        }
-        (Input::PatchFile(path), None) => Box::new(PatchSource::new(PatchInput::File(
-            environment.cwd().join(path),
-        ))),
-        (Input::Local(_), None) => return Err(AppError::plain("no source for a local review")),
-    };
-
     let context = RenderContext::new(terminal_options(&display, request.save, setup.root.clone()));
     let progress = Arc::new(ProgressReporter::new(progress_mode(&display), talk));
-    let loaded = load(source.as_ref(), &request, started, &cancel).await;
+    let loaded = match loaded {
+        Some(loaded) => loaded,
+        None => loading.await,
+    };
     let review = match loaded.map_err(interrupted)? {
         Loaded::Nothing(review) => *review,
         Loaded::Change(input) => {
             progress.event(ProgressEvent::Note(selection_line(&input)));
             tape.change(&input.info)?;
-            let prepared = prepare(*input, source.as_ref(), &setup, &request)
+            let prepared = prepare(*input, source, &setup, &request)
                 .await
                 .map_err(interrupted)?;
             if request.plan_only {

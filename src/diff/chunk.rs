@@ -216,15 +216,13 @@ fn shared_prefix(a: &[u8], b: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::diff::FileMode;
     use crate::model::{ChangeStatus, RepoPath};
 
     fn diff(files: &[(&str, u32)]) -> Diff {
         Diff {
-            patch: Arc::from(&[][..]),
+            patch: bytes::Bytes::new(),
             files: files
                 .iter()
                 .map(|(path, added)| FileDiff {

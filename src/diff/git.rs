@@ -3,7 +3,8 @@
 //! @ref LLP 0001#three-witnesses — names, counts and hunks are three independent witnesses
 
 use std::collections::HashSet;
-use std::sync::Arc;
+
+use bytes::Bytes;
 
 use super::error::{DiffError, Problem, shown};
 use super::hunk::check_order;
@@ -23,7 +24,7 @@ use crate::model::{ChangeStatus, RepoPath};
 /// sections' hunks; numstat counts the lines common to both sides as unchanged, and `added`/`deleted`
 /// are numstat's. A conflict in the index is [`ChangeStatus::Unmerged`], with the hunks of the
 /// work-tree version where git shows one.
-pub fn parse_git(raw_z: &[u8], numstat_z: &[u8], patch: Arc<[u8]>) -> Result<Diff, DiffError> {
+pub fn parse_git(raw_z: &[u8], numstat_z: &[u8], patch: Bytes) -> Result<Diff, DiffError> {
     let entries = parse_raw(raw_z)?;
     let mut counts = parse_numstat(numstat_z)?.into_iter().peekable();
     let mut cursor = Cursor::new(&patch);
@@ -90,7 +91,11 @@ pub fn parse_git(raw_z: &[u8], numstat_z: &[u8], patch: Arc<[u8]>) -> Result<Dif
 /// Parses the output of one run of `git diff --raw --numstat -p -z` (see [`parse_git`]).
 pub fn parse_combined(output: &[u8]) -> Result<Diff, DiffError> {
     let (raw, numstat, patch) = split_combined(output)?;
-    parse_git(&output[raw], &output[numstat], Arc::from(&output[patch]))
+    parse_git(
+        &output[raw],
+        &output[numstat],
+        Bytes::copy_from_slice(&output[patch]),
+    )
 }
 
 /// Refuses a diff that changes one path twice.

@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use super::error::{DiffError, Problem, shown};
 use super::git::{check_repeats, combined_name};
 use super::hunk::check_order;
@@ -46,6 +48,7 @@ pub fn parse_patch(patch: Arc<[u8]>) -> Result<Diff, DiffError> {
     }
     let files = reader.files;
     check_repeats(&files)?;
+    let patch = Bytes::from_owner(patch);
     Ok(Diff { patch, files })
 }
 

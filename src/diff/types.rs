@@ -1,7 +1,7 @@
 //! A parsed diff. Lines are not stored: a hunk is a byte range of the one shared patch.
 
+use bytes::Bytes;
 use std::ops::Range;
-use std::sync::Arc;
 
 use crate::model::{ChangeStatus, ObjectId, RepoPath};
 
@@ -99,7 +99,7 @@ pub struct FileDiff {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diff {
     /// The patch as git printed it.
-    pub patch: Arc<[u8]>,
+    pub patch: Bytes,
     /// The changed files in git's order.
     pub files: Vec<FileDiff>,
 }

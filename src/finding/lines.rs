@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use crate::diff::{Diff, FileDiff};
 use crate::model::Side;
 
@@ -13,7 +15,7 @@ struct Known {
 
 /// Lines of one version of a file, ascending: all of them, or those that the diff shows.
 pub(super) struct SideLines {
-    buffer: Arc<[u8]>,
+    buffer: Bytes,
     lines: Vec<Known>,
 }
 
@@ -37,7 +39,7 @@ impl SideLines {
             }
         }
         Self {
-            buffer: Arc::clone(&diff.patch),
+            buffer: diff.patch.clone(),
             lines,
         }
     }
@@ -58,7 +60,7 @@ impl SideLines {
             start = stop + 1;
         }
         Self {
-            buffer: content,
+            buffer: Bytes::from_owner(content),
             lines,
         }
     }

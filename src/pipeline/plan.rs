@@ -225,7 +225,7 @@ pub(super) mod tests {
             hunks: Vec::new(),
         });
         Arc::new(Diff {
-            patch: Arc::new([]),
+            patch: bytes::Bytes::new(),
             files: files.collect(),
         })
     }

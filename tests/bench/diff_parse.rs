@@ -6,6 +6,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use ecr::diff::{LineIndex, parse_git, parse_patch};
 
 const FILES: usize = 4200;
@@ -63,7 +64,8 @@ fn main() {
             megabytes / time.as_secs_f64()
         );
     };
-    let git = || parse_git(raw.as_bytes(), numstat.as_bytes(), Arc::clone(&patch));
+    let shared = Bytes::from_owner(Arc::clone(&patch));
+    let git = || parse_git(raw.as_bytes(), numstat.as_bytes(), shared.clone());
     let alone = || parse_patch(Arc::clone(&patch));
     report("parse_git", best(|| drop(black_box(git()))));
     report("parse_patch", best(|| drop(black_box(alone()))));

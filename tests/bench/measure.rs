@@ -39,16 +39,20 @@ fn finish(mut child: Child, command: &Command) -> io::Result<()> {
     Err(io::Error::other(format!("{command:?}: {status}")))
 }
 
-/// From the start to the end of `command`.
-pub(crate) fn wall(command: &mut Command) -> io::Result<Duration> {
-    let begun = Instant::now();
-    let child = start(command)?;
-    finish(child, command)?;
-    Ok(begun.elapsed())
+/// What one run took.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Run {
+    /// From the start to the end.
+    pub(crate) wall: Duration,
+    /// Processor time (user and system) of the process itself, in all its threads, to 20 ms (the kernel's ticks, cut off).
+    pub(crate) own: Duration,
+    /// That of the processes it has started.
+    pub(crate) children: Duration,
 }
 
-/// The processor time of `command` in all its threads, to 10 ms (the kernel's tick), and that of its children.
-pub(crate) fn cpu(command: &mut Command) -> io::Result<(Duration, Duration)> {
+/// Runs `command` to its end.
+pub(crate) fn run(command: &mut Command) -> io::Result<Run> {
+    let begun = Instant::now();
     let child = start(command)?;
     let pid = pid(&child)?;
     // The process has ended but can still be asked.
@@ -56,6 +60,7 @@ pub(crate) fn cpu(command: &mut Command) -> io::Result<(Duration, Duration)> {
         WaitId::Pid(pid),
         WaitIdOptions::EXITED | WaitIdOptions::NOWAIT,
     )?;
+    let wall = begun.elapsed();
     let stat = fs::read_to_string(format!("/proc/{}/stat", child.id()))?;
     finish(child, command)?;
     // The second field is the name in parentheses and may hold anything; utime is field 14.
@@ -72,7 +77,49 @@ pub(crate) fn cpu(command: &mut Command) -> io::Result<(Duration, Duration)> {
         return Err(io::Error::other("an odd /proc/PID/stat"));
     };
     let ticks = |n: u64| Duration::from_millis(n * TICK_MILLIS);
-    Ok((ticks(user + system), ticks(children_user + children_system)))
+    Ok(Run {
+        wall,
+        own: ticks(user + system),
+        children: ticks(children_user + children_system),
+    })
+}
+
+/// Several runs of the same command. The least wall time is what it takes when nothing else runs; processor time is hardly
+/// touched by what else runs, so that a mean is best against the coarse ticks.
+#[derive(Debug, Default)]
+pub(crate) struct Runs(Vec<Run>);
+
+impl Runs {
+    pub(crate) fn add(&mut self, run: Run) {
+        self.0.push(run);
+    }
+
+    /// The least wall time.
+    pub(crate) fn wall(&self) -> Duration {
+        self.0.iter().map(|run| run.wall).min().unwrap_or_default()
+    }
+
+    /// The mean processor time of the process itself.
+    pub(crate) fn own(&self) -> Duration {
+        self.mean(|run| run.own)
+    }
+
+    /// The mean processor time of what it has started.
+    pub(crate) fn children(&self) -> Duration {
+        self.mean(|run| run.children)
+    }
+
+    fn mean(&self, of: impl Fn(&Run) -> Duration) -> Duration {
+        let count = u32::try_from(self.0.len()).unwrap_or(1).max(1);
+        self.0.iter().map(of).sum::<Duration>() / count
+    }
+}
+
+/// Processes that wanted to run in the last minute, on average, these benches included.
+pub(crate) fn load() -> String {
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let word = load.split(' ').next().unwrap_or_default();
+    word.to_owned()
 }
 
 /// The memory of `command`, looked at while it runs.
@@ -104,10 +151,4 @@ fn field(status: &str, name: &str) -> u64 {
     let line = status.lines().find_map(|line| line.strip_prefix(name));
     let number = line.and_then(|line| line.split_ascii_whitespace().next()?.parse().ok());
     number.unwrap_or(0) * 1024
-}
-
-/// The middle value.
-pub(crate) fn median<T: Ord + Copy + Default>(values: &mut [T]) -> T {
-    values.sort_unstable();
-    values.get(values.len() / 2).copied().unwrap_or_default()
 }

@@ -1,25 +1,31 @@
 //! The whole review beside `git diff -M`: time, memory, growth, start-up, size (issue 2, section 7).
 //!
-//! `cargo bench --bench review` measures everything; `-- wall slope` only what is named (`start wall many memory slope`, or
-//! `prepare` for the repositories alone).
-//! The repositories are generated once and kept in `target/bench-cache`. Figures are medians of alternating runs.
+//! `cargo bench --bench review` measures everything; `-- wall slope` only what is named (`start wall many memory slope`;
+//! `prepare` makes the repositories, `corpus` says how much of them parses).
+//! The repositories are generated once and kept in `target/bench-cache`. Wall times are minima of alternating runs (git, ecr, git,
+//! …), since other work on the machine can only add to them; processor times are means.
 #![allow(missing_docs, clippy::print_stdout)] // a bench prints
 
 mod corpus;
+mod languages;
 mod measure;
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use ast_grep_language::LanguageExt as _;
 use corpus::{BASE, HEAD, Shape};
 use ecr::engine::builtin::structural;
+use measure::Runs;
 
 const ROUNDS: usize = 9;
 /// For what takes only milliseconds.
 const MANY_ROUNDS: usize = 40;
+/// Files of each language that `corpus` parses.
+const CORPUS_FILES: usize = 50;
 const MEGABYTE: f64 = 1e6;
 
 /// 12,000 files, 3,800 of them changed, 6 MB of patch.
@@ -32,7 +38,7 @@ const LARGE: Shape = Shape {
     added: 200,
     deleted: 200,
     hunks: 2,
-    replaced: 3,
+    replaced: 2,
 };
 
 /// 1,000,000 changed lines: as many removed as added.
@@ -43,12 +49,12 @@ const SLOPE: [(u64, Shape); 3] = [
     (1_000_000, MILLION),
 ];
 
-/// 100,000 changed files of a few lines (a few of the edits change nothing).
+/// 100,000 changed files of a few lines (some of the edits change nothing).
 const MANY_FILES: Shape = Shape {
     name: "files-100000",
-    files: 102_600,
+    files: 110_700,
     lines: 12,
-    edited: 102_600,
+    edited: 110_700,
     renamed: 0,
     added: 0,
     deleted: 0,
@@ -130,30 +136,32 @@ impl Bench {
 
     fn wall(&self, shape: &Shape, rounds: usize) -> io::Result<()> {
         let folder = corpus::repository(&self.cache, shape)?;
-        let mut git = Vec::new();
-        let mut text = Vec::new();
-        let mut all = Vec::new();
+        let [mut git, mut text, mut all] = [(); 3].map(|()| Runs::default());
         // The first round only fills the page cache.
         for round in 0..=rounds {
-            let times = [
-                (measure::wall(&mut Self::git(&folder))?, &mut git),
-                (measure::wall(&mut self.ecr(&folder, false))?, &mut text),
-                (measure::wall(&mut self.ecr(&folder, true))?, &mut all),
+            let runs = [
+                (measure::run(&mut Self::git(&folder))?, &mut git),
+                (measure::run(&mut self.ecr(&folder, false))?, &mut text),
+                (measure::run(&mut self.ecr(&folder, true))?, &mut all),
             ];
             if round > 0 {
-                for (time, list) in times {
-                    list.push(time);
+                for (run, list) in runs {
+                    list.add(run);
                 }
             }
         }
-        let (git, text, all) = (
-            measure::median(&mut git),
-            measure::median(&mut text),
-            measure::median(&mut all),
+        println!(
+            "{}: least wall time of {rounds} alternating runs, mean CPU time (load {})",
+            shape.name,
+            measure::load()
         );
-        println!("{}: git diff -M {}", shape.name, millis(git));
-        row("text rules", text, git, 2.0);
-        row("all rules", all, git, 3.0);
+        println!(
+            "  git diff -M: {}; CPU {}",
+            millis(git.wall()),
+            millis(git.own() + git.children())
+        );
+        row("text rules", &text, &git, 2.0);
+        row("all rules", &all, &git, 3.0);
         Ok(())
     }
 
@@ -185,12 +193,11 @@ impl Bench {
             } else {
                 ROUNDS
             };
-            let mut own = Duration::ZERO;
+            let mut runs = Runs::default();
             for _ in 0..rounds {
-                own += measure::cpu(&mut self.ecr(&folder, structural))?.0;
+                runs.add(measure::run(&mut self.ecr(&folder, structural))?);
             }
-            // A mean: the kernel's ticks are coarse, and a median of them stays so.
-            times.push((lines, own / u32::try_from(rounds).unwrap_or(1)));
+            times.push((lines, runs.own()));
         }
         let rules = if structural {
             "all rules"
@@ -225,13 +232,13 @@ impl Bench {
 
 fn start() -> io::Result<()> {
     let binary = env!("CARGO_BIN_EXE_ecr");
-    let mut times = Vec::new();
+    let mut runs = Runs::default();
     for _ in 0..MANY_ROUNDS {
-        times.push(measure::wall(Command::new(binary).arg("--version"))?);
+        runs.add(measure::run(Command::new(binary).arg("--version"))?);
     }
-    let time = measure::median(&mut times);
+    let time = runs.wall();
     println!(
-        "ecr --version: {} (target 5 ms{})",
+        "ecr --version: {}, the least of {MANY_ROUNDS} (target 5 ms{})",
         millis(time),
         missed(time <= Duration::from_millis(5))
     );
@@ -243,13 +250,52 @@ fn start() -> io::Result<()> {
     Ok(())
 }
 
-fn row(name: &str, time: Duration, git: Duration, target: f64) {
-    let times = time.as_secs_f64() / git.as_secs_f64();
+fn row(name: &str, ecr: &Runs, git: &Runs, target: f64) {
+    let times = ecr.wall().as_secs_f64() / git.wall().as_secs_f64();
     println!(
-        "  ecr review, {name}: {}, {times:.2} times git (target {target:.0}{})",
-        millis(time),
-        missed(times <= target)
+        "  ecr review, {name}: {}, {times:.2} times git (target {target:.0}{}); CPU {} own, {} of the git that it starts",
+        millis(ecr.wall()),
+        missed(times <= target),
+        millis(ecr.own()),
+        millis(ecr.children()),
     );
+}
+
+/// How many of the generated files the grammars read without an error, and how fast.
+fn corpus_parses() -> io::Result<()> {
+    for language in languages::LANGUAGES {
+        let Some(grammar) = language.grammar else {
+            continue;
+        };
+        let mut random = languages::Random(1);
+        let mut parser = tree_sitter::Parser::new();
+        parser
+            .set_language(&grammar.get_ts_language())
+            .map_err(io::Error::other)?;
+        let (mut clean, mut bytes) = (0, 0);
+        let mut time = Duration::ZERO;
+        let mut first = None;
+        for _ in 0..CORPUS_FILES {
+            let lines = languages::file(&mut random, language, 400);
+            let text: String = lines.iter().map(|line| line.text.as_str()).collect();
+            bytes += text.len();
+            let begun = Instant::now();
+            let tree = parser.parse(&text, None);
+            time += begun.elapsed();
+            if tree.is_some_and(|tree| !tree.root_node().has_error()) {
+                clean += 1;
+            } else {
+                first.get_or_insert(text);
+            }
+        }
+        println!(
+            "corpus: {clean} of {CORPUS_FILES} {} files parse, {:.1} MB/s{}",
+            language.end,
+            bytes as f64 / MEGABYTE / time.as_secs_f64(),
+            first.map_or(String::new(), |text| format!("; not this one:\n{text}")),
+        );
+    }
+    Ok(())
 }
 
 fn millis(time: Duration) -> String {
@@ -275,6 +321,9 @@ fn main() -> io::Result<()> {
         {
             corpus::repository(&bench.cache, &shape)?;
         }
+    }
+    if named.iter().any(|n| n == "corpus") {
+        corpus_parses()?;
     }
     if wanted("start") {
         start()?;

@@ -120,7 +120,7 @@ async fn committed(folder: &std::path::Path) -> Result<Arc<dyn Tree>, Failure> {
 
 fn session(tree: Arc<dyn Tree>) -> Session {
     let diff = Diff {
-        patch: Arc::from([]),
+        patch: bytes::Bytes::new(),
         files: Vec::new(),
     };
     let deadline = tokio::time::Instant::now() + Duration::from_secs(86_400);

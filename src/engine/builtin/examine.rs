@@ -2,11 +2,12 @@
 //!
 //! @ref LLP 0005#what-could-not-be-examined — a file that was not looked at is named
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::checks::{self, FileFacts, LARGE_BINARY};
-use super::{CheckSettings, CheckedFile, Hit, structural};
+use super::{CheckSettings, CheckedFile, Content, Hit, structural};
 use crate::diff::{Diff, FileDiff, FileMode, hidden_text};
 use crate::model::{ChangeStatus, RepoPath};
 use crate::tree::{Tree, TreeError};
@@ -42,11 +43,13 @@ pub(super) fn examine(
         hits: Vec::new(),
         settings,
     };
-    let whole = tree.and_then(|tree| whole_content(tree, file, settings, &mut examined.gaps));
-    let hidden = whole
-        .as_deref()
-        .filter(|_| file.binary)
-        .and_then(hidden_text);
+    let gaps = RefCell::new(Vec::new());
+    let read = |limit| tree.and_then(|tree| whole_content(tree, file, limit, &gaps));
+    let whole = file
+        .binary
+        .then(|| read(LARGE_BINARY.min(MAX_CONTENT)))
+        .flatten();
+    let hidden = whole.as_deref().and_then(hidden_text);
     let added = if file.binary {
         numbered(hidden.as_deref().unwrap_or_default())
     } else {
@@ -72,9 +75,30 @@ pub(super) fn examine(
     checks::check_file(&facts, &mut |hit| kept.take(hit));
     // A symbolic link has a target, not a text.
     if !added.is_empty() && file.new_mode != FileMode::SYMLINK {
-        let content = hidden.as_deref().or(whole.as_deref());
-        check_text(file, added, content, &mut kept, &mut examined.gaps);
+        let wanted = wants_content(&file.path, settings);
+        let content = match hidden.as_deref().or(whole.as_deref()) {
+            Some(known) => Content::known(known),
+            // A new file's added lines are all of it.
+            None if wanted && !file.binary && file.status == ChangeStatus::Added => {
+                let lines = added.clone();
+                Content::lazy(move || Some(Box::new(join(&lines)) as _))
+            }
+            None if wanted && !file.binary => {
+                Content::lazy(|| read(MAX_CONTENT).map(|content| Box::new(content) as _))
+            }
+            None => Content::unknown(),
+        };
+        let checked = CheckedFile {
+            path: &file.path,
+            status: file.status,
+            mode: file.new_mode,
+            content,
+            added,
+        };
+        let reasons = check_text(&checked, &mut kept);
+        gaps.borrow_mut().extend(reasons);
     }
+    examined.gaps = gaps.into_inner();
     for (rule, lines) in &kept.lines {
         if lines.len() > MAX_HITS {
             examined.gaps.push(format!(
@@ -109,37 +133,21 @@ impl Kept<'_> {
     }
 }
 
-fn check_text(
-    file: &FileDiff,
-    added: Vec<(u32, &[u8])>,
-    whole: Option<&[u8]>,
-    kept: &mut Kept<'_>,
-    gaps: &mut Vec<String>,
-) {
-    // A new file's added lines are all of it, so that it need not be read again.
-    let joined = (whole.is_none()
-        && file.status == ChangeStatus::Added
-        && wants_content(&file.path, kept.settings))
-    .then(|| join(&added));
-    let checked = CheckedFile {
-        path: &file.path,
-        status: file.status,
-        mode: file.new_mode,
-        content: whole.or(joined.as_deref()),
-        added_numbers: added.iter().map(|(number, _)| *number).collect(),
-        added,
-    };
-    checks::check_text(&checked, &mut |hit| kept.take(hit));
+/// Gives what could not be examined.
+fn check_text(file: &CheckedFile<'_>, kept: &mut Kept<'_>) -> Vec<String> {
+    let mut gaps = Vec::new();
+    checks::check_text(file, &mut |hit| kept.take(hit));
     if kept.settings.any_structural()
-        && let Err(error) = structural::check(&checked, &mut |hit| kept.take(hit))
+        && let Err(error) = structural::check(file, &mut |hit| kept.take(hit))
     {
         gaps.push(format!("not parsed: {error}"));
     }
     if let Some(repository) = kept.settings.repository.clone()
-        && let Err(error) = repository.check(&checked, &mut |hit| kept.take(hit))
+        && let Err(error) = repository.check(file, &mut |hit| kept.take(hit))
     {
         gaps.push(error);
     }
+    gaps
 }
 
 fn join(added: &[(u32, &[u8])]) -> Vec<u8> {
@@ -192,27 +200,18 @@ fn numbered(text: &[u8]) -> Vec<(u32, &[u8])> {
     (1..).zip(body.split(|b| *b == b'\n')).collect()
 }
 
-/// The whole new content, when some rule needs it and the diff does not hold it already.
+/// The whole new content from the tree; why it cannot be read goes to `gaps`.
 fn whole_content(
     tree: &dyn Tree,
     file: &FileDiff,
-    settings: &CheckSettings,
-    gaps: &mut Vec<String>,
+    limit: u64,
+    gaps: &RefCell<Vec<String>>,
 ) -> Option<Arc<[u8]>> {
-    let from_diff = file.status == ChangeStatus::Added && !file.binary;
-    if from_diff || !(file.binary || file.added > 0 && wants_content(&file.path, settings)) {
-        return None;
-    }
-    let limit = if file.binary {
-        LARGE_BINARY.min(MAX_CONTENT)
-    } else {
-        MAX_CONTENT
-    };
     match tree.read(&file.path, limit) {
         Ok(content) => content,
         Err(TreeError::TooLarge { .. }) if file.binary => None,
         Err(error) => {
-            gaps.push(error.to_string());
+            gaps.borrow_mut().push(error.to_string());
             None
         }
     }

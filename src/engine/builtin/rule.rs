@@ -2,9 +2,9 @@
 //!
 //! @ref LLP 0005#the-contract-of-a-rule — what each rule owes its reader
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 
+use super::Content;
 use crate::diff::FileMode;
 use crate::model::{Category, ChangeStatus, RepoPath, Severity};
 
@@ -34,12 +34,19 @@ pub struct CheckedFile<'a> {
     pub status: ChangeStatus,
     /// Mode after the change.
     pub mode: FileMode,
-    /// The whole new content where the tree has it; else `None` and only `added` is known.
-    pub content: Option<&'a [u8]>,
-    /// The added lines in order: 1-based new line number and the bytes without the newline.
+    /// The whole new content where the tree has it; else only `added` is known.
+    pub content: Content<'a>,
+    /// The added lines, ascending: 1-based new line number and the bytes without the newline.
     pub added: Vec<(u32, &'a [u8])>,
-    /// The numbers in `added`, for rules that walk the whole content.
-    pub added_numbers: BTreeSet<u32>,
+}
+
+impl<'a> CheckedFile<'a> {
+    /// The first added line from `first` to `last` (1-based, inclusive): its number and bytes.
+    pub fn added_between(&self, first: u32, last: u32) -> Option<(u32, &'a [u8])> {
+        let at = self.added.partition_point(|(number, _)| *number < first);
+        let found = *self.added.get(at)?;
+        (found.0 <= last).then_some(found)
+    }
 }
 
 /// A rule matched.

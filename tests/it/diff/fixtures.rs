@@ -445,7 +445,7 @@ fn conflicts() {
             repo.git(&["diff", "--raw", "-z", "--no-abbrev"]),
             repo.git(&["diff", "--numstat", "-z"]),
         );
-        assert!(parse_git(&raw, &stat, Arc::from(combined)).is_err());
+        assert!(parse_git(&raw, &stat, combined.into()).is_err());
     }
 }
 
@@ -616,7 +616,7 @@ fn whatever_does_not_add_up_is_an_error_that_names_the_file() {
     );
     let raw = repo.git(&["diff", "--raw", "-z", "--no-abbrev", "HEAD~1", "HEAD"]);
     let stat = repo.git(&["diff", "--numstat", "-z", "HEAD~1", "HEAD"]);
-    let parse = |raw: &[u8], stat: &[u8], patch: &[u8]| parse_git(raw, stat, Arc::from(patch));
+    let parse = |raw: &[u8], stat: &[u8], patch: &[u8]| parse_git(raw, stat, patch.to_vec().into());
     assert_eq!(parse(&raw, &stat, &diff.patch), Ok(diff.clone()));
     let half = &diff.files[0].section;
     let half_raw = raw.len() / 2;

@@ -166,7 +166,7 @@ proptest! {
     fn mutated_git_output(mutations in prop::collection::vec(mutation(), 1..4)) {
         let (raw, numstat, patch) = split_combined(&SAMPLE).expect("splits");
         let broken = mutations.iter().fold(SAMPLE[patch.clone()].to_vec(), mutate);
-        if let Ok(diff) = parse_git(&SAMPLE[raw], &SAMPLE[numstat], Arc::from(broken)) {
+        if let Ok(diff) = parse_git(&SAMPLE[raw], &SAMPLE[numstat], broken.into()) {
             check(&diff);
             // Listing and counts are intact, so the census has to be as well.
             let intact = parse_combined(&SAMPLE).expect("parses");
@@ -185,6 +185,6 @@ proptest! {
     fn noise(text in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = parse_patch(Arc::from(&text[..]));
         let _ = parse_combined(&text);
-        let _ = parse_git(&text, &text, Arc::from(&text[..]));
+        let _ = parse_git(&text, &text, text.clone().into());
     }
 }

@@ -67,9 +67,8 @@ fn without_the_tree_nothing_is_guessed() {
             path: file.path,
             status: file.status,
             mode: file.mode,
-            content: None,
+            content: ecr::engine::builtin::Content::unknown(),
             added: file.added.clone(),
-            added_numbers: file.added_numbers.clone(),
         };
         let mut count = 0;
         assert_eq!(check(&patch_only, &mut |_| count += 1), Ok(()));

@@ -9,11 +9,9 @@ mod python;
 mod repository;
 mod rust;
 
-use std::collections::BTreeSet;
-
 use ecr::diff::FileMode;
 use ecr::engine::builtin::structural::{Unparsed, check};
-use ecr::engine::builtin::{CheckedFile, Hit};
+use ecr::engine::builtin::{CheckedFile, Content, Hit};
 use ecr::model::{ChangeStatus, RepoPath};
 
 /// A file as rules see it, with the lines in `added` (1-based; all when `None`) added.
@@ -36,11 +34,7 @@ pub(crate) fn with_file<T>(
         path: &path,
         status: ChangeStatus::Added,
         mode: FileMode(0o100_644),
-        content: Some(source),
-        added_numbers: added
-            .iter()
-            .map(|(number, _)| *number)
-            .collect::<BTreeSet<u32>>(),
+        content: Content::known(source),
         added,
     };
     look(&file)

@@ -73,10 +73,9 @@ pub(super) fn line_hit(rule: &str, number: u32, line: &[u8], columns: Option<Ran
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
     use crate::diff::FileMode;
+    use crate::engine::builtin::Content;
     use crate::model::{ChangeStatus, RepoPath};
 
     #[test]
@@ -86,9 +85,8 @@ mod tests {
             path: &path,
             status: ChangeStatus::Modified,
             mode: FileMode(0o100_644),
-            content: None,
+            content: Content::unknown(),
             added: vec![(3, b"one"), (4, b"two"), (9, b"three")],
-            added_numbers: BTreeSet::new(),
         };
         let added = AddedText::new(&file);
         assert_eq!(added.text, b"one\ntwo\n\0\nthree\n");

@@ -90,7 +90,10 @@ pub(super) fn is_example_line(file: &CheckedFile<'_>, number: u32, line: &[u8]) 
 
 /// True in or behind the first unit test of a Rust file, where tests stand by custom.
 fn is_rust_test(file: &CheckedFile<'_>, number: u32) -> bool {
-    let Some(content) = file.content.filter(|_| extension(file.path) == "rs") else {
+    let Some(content) = Some(file)
+        .filter(|file| extension(file.path) == "rs")
+        .and_then(|file| file.content.get())
+    else {
         return false;
     };
     let first = [&b"#[cfg(test)]"[..], b"#[test]"]

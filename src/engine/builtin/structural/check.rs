@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tree_sitter::Node;
 
@@ -11,7 +11,7 @@ use crate::diff::FileMode;
 
 use super::language::Language;
 use super::scan::{Found, Scan, Site};
-use super::syntax::{self, Unparsed};
+use super::syntax::{self, Deadline, Unparsed};
 use super::triggers::{self, MAX_LINE};
 use super::{bash, go, java, javascript, python, rules, rust};
 
@@ -21,25 +21,31 @@ pub(super) const MAX_HITS: usize = 50;
 /// Time for the rules on one parsed file, which takes milliseconds where nobody makes it take longer.
 pub(super) const MAX_TIME: Duration = Duration::from_secs(2);
 
+/// Nodes between two looks at the clock.
+pub(super) const NODES_PER_LOOK: u32 = 16;
+
 /// Reports what the built-in rules find in the added lines of `file`. Returns why a file that called for a parse was not
 /// parsed; `Ok` otherwise, also for files in other languages and for patches without a tree (`content` is `None`).
 pub fn check(file: &CheckedFile<'_>, sink: &mut dyn FnMut(Hit)) -> Result<(), Unparsed> {
     if file.mode == FileMode::SYMLINK {
         return Ok(()); // its content is a path
     }
-    let (Some(content), Some(language)) = (file.content, Language::of(file)) else {
+    let Some(language) = Language::of(file) else {
         return Ok(());
     };
-    if !triggers::calls_for_parse(language, file, content) {
+    if !triggers::calls_for_parse(language, file) {
         return Ok(());
     }
+    let Some(content) = file.content.get() else {
+        return Ok(());
+    };
     let tree = syntax::parse(language, content)?;
     let scan = Scan::new(language, content, file.path, &tree);
-    let deadline = Instant::now() + MAX_TIME;
+    let mut deadline = Deadline::after(MAX_TIME, NODES_PER_LOOK);
     let mut outcome = Ok(());
     let mut found: Found<'_> = Vec::new();
     let mut hits: HashMap<&'static str, usize> = HashMap::new();
-    syntax::walk(&tree, &file.added_numbers, |ancestors, node| {
+    syntax::walk(&tree, file, |ancestors, node| {
         let site = Site {
             scan: &scan,
             ancestors,
@@ -69,7 +75,7 @@ pub fn check(file: &CheckedFile<'_>, sink: &mut dyn FnMut(Hit)) -> Result<(), Un
             }
         }
         // Rules look at a bounded number of nodes around each; hostile input can still make that many.
-        if Instant::now() < deadline {
+        if !deadline.has_passed() {
             return ControlFlow::Continue(());
         }
         outcome = Err(Unparsed::TooContorted);
@@ -81,12 +87,7 @@ pub fn check(file: &CheckedFile<'_>, sink: &mut dyn FnMut(Hit)) -> Result<(), Un
 /// The hit for `node`, at its first line that was added; `None` where none of its lines was, or the line is machine-made.
 pub(super) fn hit(file: &CheckedFile<'_>, rule: &str, node: Node<'_>) -> Option<Hit> {
     let (first, last) = syntax::lines(node);
-    let line = *file.added_numbers.range(first..=last).next()?;
-    let at = file
-        .added
-        .binary_search_by_key(&line, |(number, _)| *number)
-        .ok()?;
-    let evidence = file.added[at].1;
+    let (line, evidence) = file.added_between(first, last)?;
     if evidence.len() > MAX_LINE {
         return None;
     }

@@ -23,7 +23,7 @@ impl Language {
     pub(super) fn of(file: &CheckedFile<'_>) -> Option<Self> {
         match file.path.extension() {
             Some(extension) => Self::from_extension(extension),
-            None => Self::from_shebang(file.content?),
+            None => Self::from_shebang(file.content.get()?),
         }
     }
 

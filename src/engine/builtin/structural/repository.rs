@@ -10,7 +10,6 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::time::Instant;
 
 use ast_grep_config::{
     GlobalRules, RuleCollection, RuleConfig, SerializableRuleConfig, Severity as AstGrepSeverity,
@@ -21,11 +20,11 @@ use ast_grep_core::matcher::{Matcher, MatcherExt};
 use ast_grep_core::tree_sitter::StrDoc;
 
 use super::super::{CheckedFile, Hit};
-use super::check::{MAX_HITS, MAX_TIME, hit};
+use super::check::{MAX_HITS, MAX_TIME, NODES_PER_LOOK, hit};
 use super::dialect::Dialect;
 use super::language::Language;
 use super::rules::RULES;
-use super::syntax::{self, MAX_DEPTH, Unparsed};
+use super::syntax::{self, Deadline, MAX_DEPTH, Unparsed};
 use crate::diff::FileMode;
 use crate::model::{Category, RuleId, Severity};
 
@@ -149,7 +148,7 @@ impl RepositoryRules {
 
     /// Reports what the rules find in the added lines of `file`; see [`super::check()`].
     pub fn check(&self, file: &CheckedFile<'_>, sink: &mut dyn FnMut(Hit)) -> Result<(), Unparsed> {
-        let (Some(content), Some(language)) = (file.content, Language::of(file)) else {
+        let Some(language) = Language::of(file) else {
             return Ok(());
         };
         if file.mode == FileMode::SYMLINK || file.added.is_empty() {
@@ -162,6 +161,9 @@ impl RepositoryRules {
         if rules.is_empty() {
             return Ok(());
         }
+        let Some(content) = file.content.get() else {
+            return Ok(());
+        };
         let mut hits = Vec::new();
         // ast-grep is not written for hostile sources: a panic in it costs this file's rules, not the run.
         let outcome = catch_unwind(AssertUnwindSafe(|| {
@@ -196,9 +198,9 @@ fn run(
         tree,
     });
     let top = root.root();
-    let deadline = Instant::now() + MAX_TIME;
+    let mut deadline = Deadline::after(MAX_TIME, NODES_PER_LOOK);
     let mut outcome = Ok(());
-    syntax::walk(&top.get_doc().tree, &file.added_numbers, |_, node| {
+    syntax::walk(&top.get_doc().tree, file, |_, node| {
         for ((rule, kinds), count) in rules.iter().zip(&kinds).zip(&mut counts) {
             let candidate = kinds
                 .as_ref()
@@ -216,7 +218,7 @@ fn run(
                 hits.push(hit);
             }
         }
-        if Instant::now() > deadline {
+        if deadline.has_passed() {
             outcome = Err(Unparsed::TooContorted);
             return ControlFlow::Break(());
         }

@@ -295,15 +295,16 @@ fn raises_constant(line: &[u8]) -> bool {
     })
 }
 
-/// The gates of one language. Those that need something of the file are few and settled first, in one pass over the file:
-/// their words are too common to be looked up line by line for nothing.
+/// The gates of one language. Those that need nothing of the rest of the file are looked up together, since hardly a line holds one
+/// of their words.
 struct Prefilter {
     /// Words of the gates without needs.
     rare: AhoCorasick,
+    /// Each gate with its words.
+    gates: Vec<(&'static Gate, AhoCorasick)>,
     /// The needs of the others, and which gate each belongs to.
     needs: AhoCorasick,
     needed_by: Vec<usize>,
-    gates: &'static [Gate],
 }
 
 impl Prefilter {
@@ -314,45 +315,53 @@ impl Prefilter {
             .flat_map(|(at, gate)| gate.needs.iter().map(move |_| at))
             .collect();
         let rare = gates.iter().filter(|gate| gate.needs.is_empty());
+        let each = gates
+            .iter()
+            .map(|gate| Some((gate, AhoCorasick::new(gate.words).ok()?)));
         Some(Self {
             rare: AhoCorasick::new(rare.flat_map(|gate| gate.words)).ok()?,
+            gates: each.collect::<Option<_>>()?,
             needs: AhoCorasick::new(gates.iter().flat_map(|gate| gate.needs)).ok()?,
             needed_by,
-            gates,
         })
     }
 
-    fn calls_for_parse(&self, file: &CheckedFile<'_>, content: &[u8]) -> bool {
-        let mut open = vec![false; self.gates.len()];
-        for found in self.needs.find_iter(content) {
-            open[self.needed_by[found.pattern().as_usize()]] = true;
+    /// Looks at the added lines first: most changes are settled without the rest of the file.
+    fn calls_for_parse(&self, file: &CheckedFile<'_>) -> bool {
+        let lines = || {
+            let lines = file.added.iter().map(|(_, line)| *line);
+            lines.filter(|line| line.len() <= MAX_LINE)
+        };
+        let without_needs = |line: &[u8]| {
+            self.rare.is_match(line)
+                && self
+                    .gates
+                    .iter()
+                    .any(|gate| gate.0.needs.is_empty() && passes(line, gate))
+        };
+        if lines().any(without_needs) {
+            return true;
         }
-        let any_open = open.contains(&true);
-        file.added.iter().any(|(_, line)| {
-            line.len() <= MAX_LINE
-                && (any_open && self.passes(line, |at, _| open[at])
-                    || self.rare.is_match(*line)
-                        && self.passes(line, |_, gate| gate.needs.is_empty()))
-        })
-    }
-
-    /// Whether `line` passes one of the gates that `asked` selects.
-    fn passes(&self, line: &[u8], asked: impl Fn(usize, &Gate) -> bool) -> bool {
-        self.gates
+        let asks: Vec<bool> = self
+            .gates
             .iter()
-            .enumerate()
-            .any(|(at, gate)| asked(at, gate) && holds_one(line, gate.words) && (gate.also)(line))
+            .map(|gate| !gate.0.needs.is_empty() && lines().any(|line| passes(line, gate)))
+            .collect();
+        asks.contains(&true)
+            && file.content.get().is_some_and(|content| {
+                self.needs
+                    .find_iter(content)
+                    .any(|found| asks[self.needed_by[found.pattern().as_usize()]])
+            })
     }
 }
 
-fn holds_one(haystack: &[u8], words: &[&str]) -> bool {
-    words
-        .iter()
-        .any(|word| memchr::memmem::find(haystack, word.as_bytes()).is_some())
+fn passes(line: &[u8], (gate, words): &(&Gate, AhoCorasick)) -> bool {
+    words.is_match(line) && (gate.also)(line)
 }
 
 /// Whether the added lines of `file` can hold anything that a built-in rule of `language` looks for.
-pub(super) fn calls_for_parse(language: Language, file: &CheckedFile<'_>, content: &[u8]) -> bool {
+pub(super) fn calls_for_parse(language: Language, file: &CheckedFile<'_>) -> bool {
     static PREFILTERS: LazyLock<[Option<Prefilter>; 6]> =
         LazyLock::new(|| [JAVASCRIPT, PYTHON, GO, RUST, JAVA, BASH].map(Prefilter::new));
     let at = match language {
@@ -366,5 +375,5 @@ pub(super) fn calls_for_parse(language: Language, file: &CheckedFile<'_>, conten
     };
     PREFILTERS[at]
         .as_ref()
-        .is_some_and(|prefilter| prefilter.calls_for_parse(file, content))
+        .is_some_and(|prefilter| prefilter.calls_for_parse(file))
 }

@@ -115,18 +115,10 @@ struct Reporter<'f, 'a> {
 impl Reporter<'_, '_> {
     /// Reports at the first of `lines` that was added, if one was.
     fn at(&mut self, rule: &str, lines: &[u32], title: Option<String>) {
-        let Some(line) = lines
+        let added = lines
             .iter()
-            .find(|line| self.file.added_numbers.contains(line))
-        else {
-            return;
-        };
-        if let Ok(index) = self
-            .file
-            .added
-            .binary_search_by_key(line, |(number, _)| *number)
-        {
-            let (number, text) = self.file.added[index];
+            .find_map(|line| self.file.added_between(*line, *line));
+        if let Some((number, text)) = added {
             (self.report)(Hit {
                 title,
                 ..line_hit(rule, number, text, None)
@@ -141,7 +133,7 @@ pub(in super::super) fn check(file: &CheckedFile<'_>, report: &mut dyn FnMut(Hit
     if !workflow && !is_action(file.path) {
         return;
     }
-    let Some(content) = file.content else {
+    let Some(content) = file.content.get() else {
         return;
     };
     let Some(root) = parse(content) else {
