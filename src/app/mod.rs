@@ -1,5 +1,6 @@
 //! One file a use case; everything below is wired together here.
 
+mod credentials;
 pub mod demo;
 mod engines;
 mod environment;

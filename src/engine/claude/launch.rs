@@ -108,6 +108,10 @@ pub const FACTS: CliFacts = CliFacts {
     also_offered_with_schema: &[ANSWER_TOOL],
     at_once: 4,
     structured_output: true,
+    policy: &[
+        "/etc/claude-code",
+        "/Library/Application Support/ClaudeCode",
+    ],
     plan: Some("claude"),
 };
 

@@ -61,6 +61,8 @@ pub struct CliFacts {
     pub at_once: usize,
     /// Whether it holds its model to a JSON schema by itself.
     pub structured_output: bool,
+    /// Folders of a machine-wide policy that it would follow whatever its flags say.
+    pub policy: &'static [&'static str],
     /// Whether it takes the token of a plan of this provider.
     pub plan: Option<&'static str>,
 }

@@ -1,7 +1,7 @@
 //! One pass with a command-line tool.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -9,10 +9,10 @@ use std::time::Duration;
 use tokio::sync::{OnceCell, Semaphore};
 use tokio::time::{Instant, sleep_until};
 
-use super::installed::{Installed, Standing, advice};
+use super::installed::{Installed, Standing, examine};
 use super::jar::Jar;
 use super::outcome::ended;
-use super::{CliDialect, CliFacts, Exit, PassFacts, Version, locate, shown};
+use super::{CliDialect, CliFacts, Exit, PassFacts, Version, shown};
 use crate::engine::api::{Ended, Why, pass_outcome};
 use crate::engine::doors::{Client, Doors, OpenDoors};
 use crate::gateway::{Credential, Upstream};
@@ -68,25 +68,9 @@ impl CliEngine {
         let facts = self.dialect.facts();
         self.installed
             .get_or_try_init(|| async {
-                let settings = self.settings.clone();
-                let looked = tokio::task::spawn_blocking(move || {
-                    let reviewed: Vec<&Path> =
-                        settings.reviewed.iter().map(PathBuf::as_path).collect();
-                    locate(facts, &settings.search, &reviewed)
-                });
-                let binary = looked
+                examine(facts, &self.settings)
                     .await
-                    .map_err(|error| EngineError::Unavailable(error.to_string()))?
-                    .map_err(|error| {
-                        EngineError::Unavailable(format!(
-                            "{} cannot be used: {error}. {} to install it",
-                            facts.title,
-                            capital(&advice(facts)),
-                        ))
-                    })?;
-                Installed::ask(facts, binary)
-                    .await
-                    .map_err(EngineError::Unavailable)
+                    .map_err(|refused| EngineError::Unavailable(refused.to_string()))
             })
             .await
     }
@@ -250,13 +234,6 @@ fn code(captured: &Capture) -> Result<Option<i32>, End> {
         End::Exited(status) => Ok(status.code()),
         other => Err(other),
     }
-}
-
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(chars).collect()
-    })
 }
 
 impl ReviewEngine for CliEngine {

@@ -1,14 +1,14 @@
 //! The installed tool: its program, its version, and whether that version may be started.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
 use super::jar::Jar;
 use super::outcome::complaint;
-use super::{CliFacts, Launch, Version, shown};
-use crate::process::{Binary, run, runtime_files};
+use super::{CliFacts, CliSettings, Launch, LocateError, Version, locate, shown};
+use crate::process::{Binary, ToolError, run, runtime_files};
 
 /// How long it may take to say its version or its flags.
 const ANSWER: Duration = Duration::from_secs(20);
@@ -35,35 +35,130 @@ pub struct Installed {
     pub standing: Standing,
 }
 
+/// Why a tool is not started.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{why}: {next}")]
+pub struct Refused {
+    /// Its program, where there is one.
+    pub path: Option<PathBuf>,
+    /// The SHA-256 of the program, where it was looked at.
+    pub sha256: Option<[u8; 32]>,
+    /// Its version, where it said one.
+    pub version: Option<Version>,
+    /// Why, in a sentence for people.
+    pub why: String,
+    /// What to do about it.
+    pub next: String,
+}
+
+/// Looks at the tool: finds its program, hashes it and asks it for its version. A file of a machine-wide policy, which
+/// the jar would hide from it, is a reason not to start it.
+pub async fn examine(
+    facts: &'static CliFacts,
+    settings: &CliSettings,
+) -> Result<Installed, Refused> {
+    let refused = |why: String| Refused {
+        path: None,
+        sha256: None,
+        version: None,
+        why,
+        next: advice(facts),
+    };
+    let CliSettings {
+        search, reviewed, ..
+    } = settings.clone();
+    let looked = tokio::task::spawn_blocking(move || {
+        let reviewed: Vec<&Path> = reviewed.iter().map(PathBuf::as_path).collect();
+        locate(facts, &search, &reviewed)
+    });
+    let located = looked.await.map_err(|error| refused(error.to_string()))?;
+    let binary = located.map_err(|error| {
+        let path = match &error {
+            LocateError::NotFound(ToolError::NotFound { .. }) => None,
+            LocateError::NotFound(ToolError::Untrusted { path, .. })
+            | LocateError::Launcher { path } => Some(path.clone()),
+            LocateError::Untrusted(error) => Some(error.path().to_owned()),
+        };
+        Refused {
+            path,
+            ..refused(format!("{} cannot be used: {error}", facts.title))
+        }
+    })?;
+    let (path, sha256) = (binary.target().to_owned(), binary.sha256());
+    let known = move |refused: Refused| Refused {
+        path: Some(path.clone()),
+        sha256: Some(sha256),
+        ..refused
+    };
+    if let Some(file) = policy_files(facts).first() {
+        return Err(known(Refused {
+            next: "serve these models with ecr's own engine (`api`)".to_owned(),
+            ..refused(policy_words(facts, file))
+        }));
+    }
+    Installed::ask(facts, binary).await.map_err(known)
+}
+
+/// The files of a machine-wide policy of this tool.
+pub fn policy_files(facts: &CliFacts) -> Vec<PathBuf> {
+    let there = |place: &&&str| match std::fs::read_dir(place) {
+        Ok(mut entries) => entries.next().is_some(),
+        // What cannot be looked into may hold one.
+        Err(error) => error.kind() != std::io::ErrorKind::NotFound,
+    };
+    facts
+        .policy
+        .iter()
+        .filter(there)
+        .map(PathBuf::from)
+        .collect()
+}
+
+fn policy_words(facts: &CliFacts, file: &Path) -> String {
+    format!(
+        "this machine has a policy for {} ({}), and in the jar it would not be in force",
+        facts.title,
+        file.display()
+    )
+}
+
 impl Installed {
     /// Asks `binary` for its version, in a jar without a network, and refuses one that cannot work: too old, or
-    /// not tested and without a flag that confines it. The error is for people.
-    pub async fn ask(facts: &CliFacts, binary: Binary) -> Result<Self, String> {
+    /// not tested and without a flag that confines it.
+    async fn ask(facts: &CliFacts, binary: Binary) -> Result<Self, Refused> {
+        let refused = |why: String| Refused {
+            path: None,
+            sha256: None,
+            version: None,
+            why,
+            next: advice(facts),
+        };
         let libraries = runtime_files(binary.target())
-            .map_err(|error| format!("{}: {error}", binary.target().display()))?;
-        let said = answer(facts, &binary, &libraries, &["--version"]).await?;
+            .map_err(|error| refused(format!("{}: {error}", binary.target().display())))?;
+        let said = answer(facts, &binary, &libraries, &["--version"]);
+        let said = said.await.map_err(refused)?;
         let version = Version::find(&said).ok_or_else(|| {
-            format!(
-                "{} says {:?} when it is asked for its version: {}",
+            refused(format!(
+                "{} says {:?} when it is asked for its version",
                 facts.title,
                 shown(&said),
-                advice(facts)
-            )
+            ))
         })?;
-        let standing = match standing(facts, version)? {
-            Standing::Tested => Standing::Tested,
-            Standing::Untested => {
-                let help = answer(facts, &binary, &libraries, facts.help).await?;
-                if let Some(missing) = missing_flags(facts, &help) {
-                    return Err(format!(
-                        "{} {version} was not tested with ecr and does not know {missing}: {}",
-                        facts.title,
-                        advice(facts)
-                    ));
-                }
-                Standing::Untested
-            }
+        let refused = |why: String| Refused {
+            version: Some(version),
+            ..refused(why)
         };
+        let standing = standing(facts, version).map_err(refused)?;
+        if standing == Standing::Untested {
+            let help = answer(facts, &binary, &libraries, facts.help);
+            let help = help.await.map_err(refused)?;
+            if let Some(missing) = missing_flags(facts, &help) {
+                return Err(refused(format!(
+                    "{} {version} was not tested with ecr and does not know {missing}",
+                    facts.title,
+                )));
+            }
+        }
         Ok(Self {
             binary,
             libraries,
@@ -74,7 +169,7 @@ impl Installed {
 }
 
 /// What to do about a tool that cannot be used.
-pub(super) fn advice(facts: &CliFacts) -> String {
+fn advice(facts: &CliFacts) -> String {
     format!("run `{}`", facts.install)
 }
 
@@ -82,9 +177,8 @@ fn standing(facts: &CliFacts, version: Version) -> Result<Standing, String> {
     let (least, why) = facts.least;
     if version < least {
         return Err(format!(
-            "{} {version} is too old, {least} is the least ({why}): {}",
+            "{} {version} is too old, {least} is the least ({why})",
             facts.title,
-            advice(facts)
         ));
     }
     let (first, last) = facts.tested;
@@ -160,7 +254,7 @@ mod tests {
         let newer = Version(last.0, last.1, last.2 + 1);
         assert_eq!(standing(&FACTS, newer), Ok(Standing::Untested));
         let words = standing(&FACTS, Version(0, 9, 9)).unwrap_err();
-        for part in ["0.9.9", "too old", FACTS.least.1, FACTS.install] {
+        for part in ["0.9.9", "too old", FACTS.least.1] {
             assert!(words.contains(part), "{words}");
         }
     }

@@ -15,6 +15,6 @@ pub use dialect::{
     Activity, CliDialect, CliFacts, EventReader, Exit, Launch, LaunchFile, PassFacts, Said, shown,
 };
 pub use engine::{CliEngine, CliSettings};
-pub use installed::{Installed, Standing};
+pub use installed::{Installed, Refused, Standing, examine, policy_files};
 pub use locate::{LocateError, find_program, locate};
 pub use version::Version;

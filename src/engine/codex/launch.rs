@@ -133,6 +133,7 @@ pub const FACTS: CliFacts = CliFacts {
     at_once: 4,
     // It passes the schema on; the answer is checked by us.
     structured_output: true,
+    policy: &["/etc/codex"],
     plan: Some("codex"),
 };
 

@@ -59,6 +59,7 @@ pub const FACTS: CliFacts = CliFacts {
     at_once: 2,
     // Of its three kinds of provider one passes a schema on.
     structured_output: false,
+    policy: &["/etc/opencode", "/Library/Application Support/opencode"],
     plan: None,
 };
 
