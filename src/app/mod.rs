@@ -2,6 +2,7 @@
 
 mod credentials;
 pub mod demo;
+pub mod doctor;
 mod engines;
 mod environment;
 mod error;

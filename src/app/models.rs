@@ -223,7 +223,10 @@ pub(super) async fn connect(
 }
 
 /// The client that the model calls go through.
-fn client(environment: &Environment, secure: bool) -> Result<Arc<dyn Transport>, AppError> {
+pub(super) fn client(
+    environment: &Environment,
+    secure: bool,
+) -> Result<Arc<dyn Transport>, AppError> {
     let client = HttpClient::new(&HttpSettings {
         proxy: proxies(environment),
         ..HttpSettings::default()
@@ -252,13 +255,28 @@ fn prices(price: &Price) -> Prices {
     })
 }
 
+/// The proxy variables that are in use, with their values. The lower-case spelling is the older one and wins, as in
+/// curl.
+pub(super) fn proxy_variables(environment: &Environment) -> Vec<(String, &str)> {
+    let spelled = |name: &str| {
+        let names = [name.to_ascii_lowercase(), name.to_owned()];
+        let mut set = names.into_iter().filter_map(|name| {
+            let value = environment.text(&name)?;
+            Some((name, value))
+        });
+        set.next()
+    };
+    let names = ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"];
+    names.into_iter().filter_map(spelled).collect()
+}
+
 fn proxies(environment: &Environment) -> ProxySettings {
-    // The lower-case spelling is the older one and wins, as in curl.
+    let set = proxy_variables(environment);
     let text = |name: &str| {
-        environment
-            .text(&name.to_ascii_lowercase())
-            .or_else(|| environment.text(name))
-            .map(str::to_owned)
+        let mut named = set
+            .iter()
+            .filter(|(known, _)| known.eq_ignore_ascii_case(name));
+        named.next().map(|(_, value)| (*value).to_owned())
     };
     ProxySettings {
         http: text("HTTP_PROXY").map(Secret::new),

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use self::setup::load_setup;
-pub(super) use self::setup::{Setup, Wanted, checkout, read_setup, setup_choice};
+pub(super) use self::setup::{Checkout, Setup, Wanted, checkout, read_setup, setup_choice};
 use super::engines::Confinement;
 use super::runs::RunStore;
 use super::signals::SignalWatch;

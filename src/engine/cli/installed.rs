@@ -1,14 +1,17 @@
 //! The installed tool: its program, its version, and whether that version may be started.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
 use super::jar::Jar;
 use super::outcome::complaint;
-use super::{CliFacts, CliSettings, Launch, LocateError, Version, locate, shown};
-use crate::process::{Binary, ToolError, run, runtime_files};
+use super::rehearsal::rehearsed;
+use super::{CliDialect, CliFacts, CliSettings, Launch, Version, locate, shown};
+use crate::process::sandbox::probe;
+use crate::process::{Binary, run, runtime_files};
 
 /// How long it may take to say its version or its flags.
 const ANSWER: Duration = Duration::from_secs(20);
@@ -18,8 +21,8 @@ const ANSWER: Duration = Duration::from_secs(20);
 pub enum Standing {
     /// Within the tested range.
     Tested,
-    /// Not tested, and it has every flag that is needed.
-    Untested,
+    /// Not tested; it has every flag that is needed, and the self-test of the jar held.
+    Rehearsed,
 }
 
 /// A tool that can be started.
@@ -51,19 +54,25 @@ pub struct Refused {
     pub next: String,
 }
 
-/// Looks at the tool: finds its program, hashes it and asks it for its version. A file of a machine-wide policy, which
-/// the jar would hide from it, is a reason not to start it.
+impl Refused {
+    pub(super) fn new(facts: &CliFacts, why: String) -> Self {
+        Self {
+            path: None,
+            sha256: None,
+            version: None,
+            why,
+            next: advice(facts),
+        }
+    }
+}
+
+/// Looks at the tool: finds its program, hashes it, asks it for its version, and holds a rehearsal of one that was not
+/// tested. A machine-wide policy, which the jar would hide from it, is a reason not to start it.
 pub async fn examine(
-    facts: &'static CliFacts,
+    dialect: &Arc<dyn CliDialect>,
     settings: &CliSettings,
 ) -> Result<Installed, Refused> {
-    let refused = |why: String| Refused {
-        path: None,
-        sha256: None,
-        version: None,
-        why,
-        next: advice(facts),
-    };
+    let facts = dialect.facts();
     let CliSettings {
         search, reviewed, ..
     } = settings.clone();
@@ -71,35 +80,43 @@ pub async fn examine(
         let reviewed: Vec<&Path> = reviewed.iter().map(PathBuf::as_path).collect();
         locate(facts, &search, &reviewed)
     });
-    let located = looked.await.map_err(|error| refused(error.to_string()))?;
-    let binary = located.map_err(|error| {
-        let path = match &error {
-            LocateError::NotFound(ToolError::NotFound { .. }) => None,
-            LocateError::NotFound(ToolError::Untrusted { path, .. })
-            | LocateError::Launcher { path } => Some(path.clone()),
-            LocateError::Untrusted(error) => Some(error.path().to_owned()),
-        };
-        Refused {
-            path,
-            ..refused(format!("{} cannot be used: {error}", facts.title))
-        }
+    let located = looked
+        .await
+        .map_err(|error| Refused::new(facts, error.to_string()))?;
+    let binary = located.map_err(|error| Refused {
+        path: error.path().map(Path::to_owned),
+        ..Refused::new(facts, format!("{} cannot be used: {error}", facts.title))
     })?;
     let (path, sha256) = (binary.target().to_owned(), binary.sha256());
-    let known = move |refused: Refused| Refused {
+    let known = |refused: Refused| Refused {
         path: Some(path.clone()),
         sha256: Some(sha256),
         ..refused
     };
-    if let Some(file) = policy_files(facts).first() {
+    if let Some(place) = policy_files(facts).first() {
         return Err(known(Refused {
-            next: "serve these models with ecr's own engine (`api`)".to_owned(),
-            ..refused(policy_words(facts, file))
+            next: "serve its models with ecr's own engine (`api`)".to_owned(),
+            ..Refused::new(facts, policy_words(facts, place))
         }));
     }
-    Installed::ask(facts, binary).await.map_err(known)
+    let installed = Installed::ask(facts, binary).await.map_err(known)?;
+    if installed.standing == Standing::Rehearsed {
+        probe()
+            .require(settings.require)
+            .map_err(|refusal| known(Refused::new(facts, refusal.to_string())))?;
+        rehearsed(dialect, settings, &installed)
+            .await
+            .map_err(known)?;
+    }
+    Ok(installed)
 }
 
-/// The files of a machine-wide policy of this tool.
+/// Bytes as lower-case hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The folders of a machine-wide policy of this tool that hold something.
 pub fn policy_files(facts: &CliFacts) -> Vec<PathBuf> {
     let there = |place: &&&str| match std::fs::read_dir(place) {
         Ok(mut entries) => entries.next().is_some(),
@@ -114,25 +131,20 @@ pub fn policy_files(facts: &CliFacts) -> Vec<PathBuf> {
         .collect()
 }
 
-fn policy_words(facts: &CliFacts, file: &Path) -> String {
+/// Why a tool with such a policy is not started.
+pub fn policy_words(facts: &CliFacts, place: &Path) -> String {
     format!(
         "this machine has a policy for {} ({}), and in the jar it would not be in force",
         facts.title,
-        file.display()
+        place.display()
     )
 }
 
 impl Installed {
     /// Asks `binary` for its version, in a jar without a network, and refuses one that cannot work: too old, or
-    /// not tested and without a flag that confines it.
+    /// not tested and without a flag that confines it. One that was not tested is not rehearsed here yet.
     async fn ask(facts: &CliFacts, binary: Binary) -> Result<Self, Refused> {
-        let refused = |why: String| Refused {
-            path: None,
-            sha256: None,
-            version: None,
-            why,
-            next: advice(facts),
-        };
+        let refused = |why: String| Refused::new(facts, why);
         let libraries = runtime_files(binary.target())
             .map_err(|error| refused(format!("{}: {error}", binary.target().display())))?;
         let said = answer(facts, &binary, &libraries, &["--version"]);
@@ -149,7 +161,7 @@ impl Installed {
             ..refused(why)
         };
         let standing = standing(facts, version).map_err(refused)?;
-        if standing == Standing::Untested {
+        if standing == Standing::Rehearsed {
             let help = answer(facts, &binary, &libraries, facts.help);
             let help = help.await.map_err(refused)?;
             if let Some(missing) = missing_flags(facts, &help) {
@@ -169,7 +181,7 @@ impl Installed {
 }
 
 /// What to do about a tool that cannot be used.
-fn advice(facts: &CliFacts) -> String {
+pub(super) fn advice(facts: &CliFacts) -> String {
     format!("run `{}`", facts.install)
 }
 
@@ -185,7 +197,7 @@ fn standing(facts: &CliFacts, version: Version) -> Result<Standing, String> {
     Ok(if (first..=last).contains(&version) {
         Standing::Tested
     } else {
-        Standing::Untested
+        Standing::Rehearsed
     })
 }
 
@@ -203,7 +215,7 @@ fn missing_flags(facts: &CliFacts, help: &str) -> Option<String> {
     (!missing.is_empty()).then(|| missing.join(", "))
 }
 
-/// What the program prints for `args`.
+/// What the program prints for `args`, on stdout and then on stderr.
 async fn answer(
     facts: &CliFacts,
     binary: &Binary,
@@ -238,7 +250,9 @@ async fn answer(
         let words = complaint(&stderr).unwrap_or_else(|| output.status.to_string());
         return Err(failed(&format!("`{}` failed: {words}", args.join(" "))));
     }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    // Some print their help as if it were a complaint.
+    let both = [output.stdout, output.stderr].concat();
+    Ok(String::from_utf8_lossy(&both).into_owned())
 }
 
 #[cfg(test)]
@@ -252,7 +266,7 @@ mod tests {
         assert_eq!(standing(&FACTS, first), Ok(Standing::Tested));
         assert_eq!(standing(&FACTS, last), Ok(Standing::Tested));
         let newer = Version(last.0, last.1, last.2 + 1);
-        assert_eq!(standing(&FACTS, newer), Ok(Standing::Untested));
+        assert_eq!(standing(&FACTS, newer), Ok(Standing::Rehearsed));
         let words = standing(&FACTS, Version(0, 9, 9)).unwrap_err();
         for part in ["0.9.9", "too old", FACTS.least.1] {
             assert!(words.contains(part), "{words}");

@@ -7,6 +7,7 @@ mod hostile;
 mod install;
 mod killed;
 mod opencode;
+mod rehearsal;
 mod rig;
 mod trace;
 mod turns;
@@ -160,5 +161,6 @@ for_each_tool! {
     super::hostile::nothing_outlives_ecr as nothing_outlives_ecr,
     super::hostile::the_obedient_model_gets_nowhere as the_obedient_model_gets_nowhere,
     super::hostile::the_kernel_saw_nothing_else as the_kernel_saw_nothing_else,
+    super::rehearsal::a_version_that_was_not_tested_is_rehearsed_once as a_version_that_was_not_tested_is_rehearsed_once,
     super::killed::the_placeholder_dies_with_the_pass as the_placeholder_dies_with_the_pass,
 }

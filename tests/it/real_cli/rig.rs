@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ecr::engine::cli::{CliEngine, CliSettings};
+use ecr::engine::cli::{CliEngine, CliSettings, Rehearsals};
 use ecr::engine::{Doors, DoorsSettings};
 use ecr::gateway::tools::mcp_service;
 use ecr::gateway::{
@@ -126,6 +126,7 @@ impl Rig {
             search: search.into(),
             reviewed: Vec::new(),
             require,
+            rehearsals: Rehearsals::default(),
         };
         Some(Self {
             subject,
