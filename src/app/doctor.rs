@@ -1,6 +1,6 @@
 //! `ecr doctor`: would a review work here, now? Nothing leaves the machine, and no credential's value is shown.
 //!
-//! @ref LLP 0015#what-is-looked-at — what is looked at, and what decides the exit code
+//! @ref LLP 0019#what-is-looked-at — what is looked at, and what decides the exit code
 
 mod doors;
 mod engines;

@@ -188,7 +188,8 @@ async fn whatever_gets_out_or_does_not_come_back_refuses_the_tool() {
     }
     for (mode, time, words) in [
         (Mode::Leaky, LONG, "a file outside of the jar was read"),
-        (Mode::More, LONG, "the scripted pass failed"),
+        // The model door refuses it, so the script was never played.
+        (Mode::More, LONG, "did not reach the model"),
         (Mode::Deaf, LONG, "did not reach the model"),
         (Mode::Silent, LONG, "the scripted pass failed"),
         (Mode::Stuck, Duration::from_secs(1), "did not end in time"),
