@@ -250,7 +250,7 @@ fn served(loaded: &LoadedConfig, notes: &mut Notes) -> BTreeMap<(ModelId, &'stat
         return served;
     }
     for agent in &loaded.agents {
-        let Some(model) = &agent.prompt.model else {
+        if agent.prompt.model.is_none() {
             notes.problem(
                 Area::Model,
                 AppError::new(
@@ -258,15 +258,19 @@ fn served(loaded: &LoadedConfig, notes: &mut Notes) -> BTreeMap<(ModelId, &'stat
                     "set `model` in config.jsonc, or in the front matter of every agent",
                 ),
             );
-            continue;
-        };
-        let engine = super::engines::choice(model, agent.prompt.engine, loaded);
+        }
+    }
+    let agents = loaded.agents.iter();
+    let agents = agents.map(|agent| (agent.id.as_str(), &agent.prompt));
+    for (id, prompt) in agents.chain([("coordinator", &loaded.coordinator)]) {
+        let Some(model) = &prompt.model else { continue };
+        let engine = super::engines::choice(model, prompt.engine, loaded);
         let entry = served.entry((model.clone(), engine.word()));
         let row = entry.or_insert_with(|| Served {
             agents: Vec::new(),
             engine,
         });
-        row.agents.push(agent.id.to_string());
+        row.agents.push(id.to_owned());
     }
     served
 }

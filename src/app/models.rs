@@ -9,17 +9,24 @@ use super::credentials::{Keys, upstream};
 use super::engines::Confinement;
 use super::tape::Tape;
 use super::{AppError, Environment, credentials, engines};
-use crate::config::{EngineChoice, LoadedConfig, Price};
+use crate::config::{AuthMode, EngineChoice, LoadedConfig, Price};
+use crate::detect;
 use crate::diff::glob::Glob;
 use crate::engine::{Doors, DoorsSettings};
 use crate::gateway::tools::{Withheld, mcp_service};
 use crate::gateway::{Credential, Gateway, GatewaySettings, PassLimits, Upstream};
 use crate::http::{HttpClient, HttpSettings, ProxySettings, Transport};
 use crate::ledger::{PriceTable, Prices, Rates, RunCaps};
-use crate::model::{Cost, EngineName, SandboxInfo, Secret};
+use crate::model::{AgentId, Cost, EngineName, ModelId, SandboxInfo, Secret};
 use crate::pipeline::{EngineSet, Plan, PlannedAgent, TaskWriter};
 use crate::process::sandbox::Level;
-use crate::prompt::{ReviewTask, reviewer_system};
+use crate::prompt::{
+    NO_TOOLS, ReviewTask, coordinator_system, cross_cutting, reviewer_system, verifier_system,
+};
+
+/// Model calls at the same time with a key, and with a plan.
+const METERED: usize = 6;
+const SUBSCRIPTION: usize = 3;
 
 /// The reviewers that take part, each with its model and engine; empty when no model is named anywhere. No
 /// engine is started from the `reviewed` folders.
@@ -56,6 +63,64 @@ pub(super) fn reviewers(
     Ok(out)
 }
 
+/// Who works beside the reviewers of a run.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Roles {
+    /// Looks at the connections, when a change has several chunks.
+    pub(super) cross_cutting: Option<PlannedAgent>,
+    /// Merges and ranks what was found.
+    pub(super) coordinator: Option<PlannedAgent>,
+    /// Checks findings against the source.
+    pub(super) verifier: Option<PlannedAgent>,
+}
+
+impl Roles {
+    /// All of them.
+    pub(super) fn all(&self) -> impl Iterator<Item = &PlannedAgent> {
+        let all = [&self.cross_cutting, &self.coordinator, &self.verifier];
+        all.into_iter().flatten()
+    }
+}
+
+/// The roles beside `reviewers`; none where no model reviews. Who looks at connections and who verifies uses the first
+/// reviewer's model; the coordinator has its own setting.
+pub(super) fn roles(
+    loaded: &LoadedConfig,
+    reviewers: &[PlannedAgent],
+    environment: &Environment,
+    reviewed: &[&Path],
+) -> Result<Roles, AppError> {
+    let Some(first) = reviewers.first() else {
+        return Ok(Roles::default());
+    };
+    let role = |id: &str, system: String| {
+        let id = AgentId::new(id).map_err(|error| AppError::plain(error.to_string()))?;
+        Ok::<_, AppError>(PlannedAgent {
+            id,
+            system: system.into(),
+            always_run: true,
+            ..first.clone()
+        })
+    };
+    let prompt = &loaded.coordinator;
+    let mut coordinator = role(
+        "coordinator",
+        coordinator_system(&loaded.shared, &prompt.text),
+    )?;
+    if let Some(model) = &prompt.model {
+        let engine = engines::choice(model, prompt.engine, loaded);
+        engines::check(model, engine, environment, reviewed)?;
+        coordinator.model = Some(model.clone());
+        coordinator.engine = EngineName::new(engine.word());
+    }
+    let cross_cutting = reviewer_system(&loaded.shared, cross_cutting());
+    Ok(Roles {
+        cross_cutting: Some(role("cross-cutting", cross_cutting)?),
+        coordinator: Some(coordinator),
+        verifier: Some(role("verifier", verifier_system().to_owned())?),
+    })
+}
+
 /// A mark for the prompts of a run, drawn at random.
 pub(super) fn mark() -> String {
     format!("{:016x}", RandomState::new().build_hasher().finish())
@@ -78,6 +143,8 @@ pub(super) fn tasks(plan: &Plan, mark: String) -> TaskWriter {
             files: &pass.files,
             filtered: &filtered,
             mark: &mark,
+            hide: detect::mask_patch,
+            answer: pass.schema.is_some().then_some(NO_TOOLS),
         };
         task.text().into()
     })
@@ -141,20 +208,44 @@ pub(super) struct Wiring<'a> {
     pub(super) environment: &'a Environment,
     /// Model calls at the same time.
     pub(super) concurrency: usize,
+    /// What the run may cost, in US dollars.
+    pub(super) max_cost: Option<f64>,
     pub(super) confinement: Confinement,
     pub(super) tape: &'a Tape,
 }
 
-/// Starts the run's gateway and adds the engines that the reviewers need. Nothing is sent yet.
+/// Model calls at the same time that suit the credentials in use: fewer where an allowance is shared with a person.
+pub(super) fn concurrency(loaded: &LoadedConfig, agents: &[&PlannedAgent]) -> usize {
+    let plan = |agent: &&PlannedAgent| {
+        let provider = agent.model.as_ref().map(ModelId::provider);
+        let entry = loaded
+            .config
+            .auth
+            .iter()
+            .find(|e| Some(e.provider.as_str()) == provider);
+        entry.is_some_and(|entry| entry.mode == AuthMode::Oauth)
+    };
+    let suits = if agents.iter().any(plan) {
+        SUBSCRIPTION
+    } else {
+        METERED
+    };
+    let set = loaded.config.chunk.concurrency;
+    set.and_then(|set| usize::try_from(set).ok())
+        .unwrap_or(suits)
+}
+
+/// Starts the run's gateway and adds the engines that the agents need. Nothing is sent yet.
 pub(super) async fn connect(
     set: &mut EngineSet,
-    reviewers: &[PlannedAgent],
+    agents: &[&PlannedAgent],
     wiring: &Wiring<'_>,
 ) -> Result<Connected, AppError> {
     let Wiring {
         loaded,
         environment,
         concurrency,
+        max_cost,
         confinement,
         tape,
     } = wiring;
@@ -162,7 +253,7 @@ pub(super) async fn connect(
     let mut upstreams = BTreeMap::new();
     let mut choices = BTreeSet::new();
     let mut warnings = BTreeSet::new();
-    for agent in reviewers {
+    for agent in agents {
         let Some(model) = &agent.model else { continue };
         let choice = EngineChoice::from_word(agent.engine.as_str());
         let plan = choice == Some(EngineChoice::Claude);
@@ -186,7 +277,7 @@ pub(super) async fn connect(
         tools: Some(mcp_service),
         caps: RunCaps {
             tokens: None,
-            cost: loaded.config.policy.max_cost_usd.map(Cost::from_usd),
+            cost: max_cost.map(Cost::from_usd),
         },
         prices: PriceTable::new(
             loaded

@@ -24,10 +24,12 @@ use crate::diff::glob::Glob;
 use crate::diff::noise::{FilterReason, NoiseSettings, filter};
 use crate::finding::Policy;
 use crate::git::HostEnv;
-use crate::model::{AgentId, CoverageNote, Decision, EngineName, InputInfo, Review};
+use crate::model::{
+    AgentId, CoverageNote, Decision, EngineName, InputInfo, PassKind, RepoPath, Review,
+};
 use crate::pipeline::{
-    EngineSet, Halving, Limits, Plan, PlanInput, PlannedAgent, RunDeps, RunInput, plan, run,
-    skipped,
+    EngineSet, Halving, Judges, Limits, Plan, PlanInput, PlannedAgent, RunDeps, RunInput, plan,
+    run, skipped,
 };
 use crate::port::{
     Progress, ProgressEvent, Reporter, ReviewSource, SourceError, SourceInput, TreeUnderReview,
@@ -151,6 +153,8 @@ pub struct Request {
     pub config_dir: Option<PathBuf>,
     /// `--time-limit`.
     pub time_limit: Option<Duration>,
+    /// `--max-cost`, in US dollars; it wins over `policy.maxCostUsd`.
+    pub max_cost: Option<f64>,
     /// `--plan`.
     pub plan_only: bool,
     /// The reports; empty for the terminal's.
@@ -188,6 +192,7 @@ pub enum Finished {
 /// The time budgets when nothing else is said (llp/0004).
 const PASSES_BUDGET: Duration = Duration::from_secs(55 * 60);
 const PASS_BUDGET: Duration = Duration::from_secs(15 * 60);
+const JUDGES_BUDGET: Duration = Duration::from_secs(15 * 60);
 
 /// The agent that the built-in checks report as.
 const CHECKS_AGENT: &str = "checks";
@@ -437,6 +442,7 @@ async fn prepare(
         && (request.agents.is_empty() || request.agents.iter().any(|a| a == CHECKS_AGENT));
     let checks = if checks { Some(checks_agent()?) } else { None };
     let agents = setup.reviewers.clone();
+    let cross_cutting = setup.roles.cross_cutting.clone();
     let never_sent = models::never_sent(&setup.loaded)?;
     let diff = Arc::new(input.diff);
     let head = tree.clone();
@@ -470,7 +476,7 @@ async fn prepare(
             checks,
             agents,
             chunks: chunks.clone(),
-            cross_cutting: None,
+            cross_cutting,
         });
         (planned, chunks)
     });
@@ -511,25 +517,37 @@ async fn execute(
     (started, deps): (Instant, RunDeps),
 ) -> Result<Review, AppError> {
     let config = &setup.loaded.config;
-    let run_limit = request.time_limit.unwrap_or(PASSES_BUDGET);
+    let agents = setup.agents();
+    let limits = limits(
+        request.time_limit,
+        models::concurrency(&setup.loaded, &agents),
+    );
+    let never_sent = models::never_sent(&setup.loaded)?;
     let mut engines = EngineSet::new();
     engines.insert(setup.builtin_engine());
-    let concurrency = usize::try_from(config.chunk.concurrency.unwrap_or(6)).unwrap_or(6);
     let wiring = models::Wiring {
         loaded: &setup.loaded,
         environment,
-        concurrency,
+        concurrency: limits.concurrency,
+        max_cost: request.max_cost.or(config.policy.max_cost_usd),
         confinement: confinement(setup, request),
         tape,
     };
-    let connected = models::connect(&mut engines, &setup.reviewers, &wiring).await?;
+    let connected = models::connect(&mut engines, &agents, &wiring).await?;
     for note in connected.notes {
         deps.progress.event(ProgressEvent::Note(note));
+    }
+    let mut plan = prepared.plan;
+    // It runs beside all others, so it may take nearly as long as they do together.
+    for pass in &mut plan.passes {
+        if pass.kind == PassKind::CrossCutting {
+            pass.limit = Some(limits.passes * 9 / 10);
+        }
     }
     let input = RunInput {
         info: prepared.info,
         sandbox: connected.sandbox,
-        plan: prepared.plan,
+        plan,
         tree: prepared.tree,
         policy: Policy {
             include_suggestions: config.policy.include_suggestions,
@@ -539,16 +557,33 @@ async fn execute(
                 .and_then(|n| usize::try_from(n).ok()),
         },
         scope: None,
-        limits: Limits {
-            concurrency,
-            pass: PASS_BUDGET.min(run_limit),
-            passes: PASSES_BUDGET.min(run_limit),
-            run: run_limit,
+        limits,
+        judges: Judges {
+            coordinator: setup.roles.coordinator.clone(),
+            verifier: setup.roles.verifier.clone(),
+            scope: config.verify.scope,
+            parallel: usize::try_from(config.verify.parallel).unwrap_or(1),
+            mark: tape.mark(),
+            withheld: Arc::new(move |path: &RepoPath| {
+                never_sent.iter().any(|glob| glob.matches(path.as_bytes()))
+            }),
         },
         notes: prepared.notes,
         started,
     };
     Ok(run(input, &engines, deps).await)
+}
+
+/// The budgets: what is left of the run when the passes' time is over is for the judges.
+fn limits(run: Option<Duration>, concurrency: usize) -> Limits {
+    let run = run.unwrap_or(PASSES_BUDGET + JUDGES_BUDGET);
+    let passes = PASSES_BUDGET.min(run.saturating_sub(JUDGES_BUDGET.min(run / 6)));
+    Limits {
+        concurrency,
+        pass: PASS_BUDGET.min(passes),
+        passes,
+        run,
+    }
 }
 
 /// How engine processes are confined: completely for other people's work, as configured for one's own.

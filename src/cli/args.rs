@@ -128,6 +128,10 @@ pub(super) struct ReviewArgs {
     #[arg(long, value_name = "DUR", value_parser = parse_duration)]
     pub(super) time_limit: Option<Duration>,
 
+    /// Stop before the model calls cost more than this, in US dollars
+    #[arg(long, value_name = "USD", value_parser = parse_money)]
+    pub(super) max_cost: Option<f64>,
+
     /// Output format, or FORMAT=FILE to write a file; repeatable: terminal, json, markdown, sarif,
     /// rdjson, gitlab, github, agent
     #[arg(long, value_name = "FORMAT[=FILE]")]
@@ -245,6 +249,14 @@ pub(super) enum SchemaName {
     RunLog,
     /// What `ecr doctor --json` prints
     Doctor,
+}
+
+/// An amount of money, more than nothing.
+fn parse_money(text: &str) -> Result<f64, String> {
+    match text.trim().trim_start_matches('$').parse::<f64>() {
+        Ok(amount) if amount.is_finite() && amount > 0.0 => Ok(amount),
+        _ => Err("expected an amount of US dollars over 0, for example 0.50".to_owned()),
+    }
 }
 
 /// `90s`, `10m`, `1h`, or a number of seconds.

@@ -33,6 +33,72 @@ pub fn mask_lines(text: &str) -> Cow<'_, str> {
     mask_with(text, true)
 }
 
+/// As [`mask_lines`], for the unified diff of one file: each side of a hunk is masked as the text it is, since a key of
+/// several lines is not one with marks before its lines or between the lines of the other side.
+pub fn mask_patch(patch: &str) -> Cow<'_, str> {
+    let start = match patch.find("\n@@ ") {
+        Some(at) => at + 1,
+        None if patch.starts_with("@@ ") => 0,
+        None => return mask_lines(patch),
+    };
+    let (head, hunks) = patch.split_at(start);
+    let mut out = mask_lines(head).into_owned();
+    let mut rest = hunks;
+    while !rest.is_empty() {
+        let end = rest[1..].find("\n@@ ").map_or(rest.len(), |at| at + 2);
+        let (hunk, next) = rest.split_at(end);
+        mask_hunk(hunk, &mut out);
+        rest = next;
+    }
+    if out == patch {
+        Cow::Borrowed(patch)
+    } else {
+        Cow::Owned(out)
+    }
+}
+
+fn mask_hunk(hunk: &str, out: &mut String) {
+    let (heading, body) = hunk.split_at(hunk.find('\n').map_or(hunk.len(), |at| at + 1));
+    out.push_str(&mask_lines(heading));
+    let side = |without: char| {
+        let mut text = String::with_capacity(body.len());
+        for line in body.split_inclusive('\n') {
+            if !line.starts_with(['\\', without]) {
+                let line = line.strip_suffix('\n').unwrap_or(line);
+                text.push_str(&line[mark(line)..]);
+                text.push('\n');
+            }
+        }
+        mask_lines(&text).into_owned()
+    };
+    let (old, new) = (side('+'), side('-'));
+    let (mut old, mut new) = (old.split('\n'), new.split('\n'));
+    for line in body.split_inclusive('\n') {
+        let end = if line.ends_with('\n') { "\n" } else { "" };
+        let text = match line.chars().next() {
+            Some('\\') => {
+                out.push_str(line);
+                continue;
+            }
+            Some('-') => old.next(),
+            Some('+') => new.next(),
+            _ => {
+                old.next();
+                new.next()
+            }
+        };
+        let line = line.strip_suffix('\n').unwrap_or(line);
+        out.push_str(&line[..mark(line)]);
+        out.push_str(text.unwrap_or_default());
+        out.push_str(end);
+    }
+}
+
+/// Bytes of the mark of a line of a hunk; none where a tool stripped the space of an empty line.
+fn mark(line: &str) -> usize {
+    line.chars().next().map_or(0, char::len_utf8)
+}
+
 fn mask_with(text: &str, keep_lines: bool) -> Cow<'_, str> {
     let mut masked = Cow::Borrowed(text);
     // What is hidden may lay bare another match (a boundary becomes clean): at most a few rounds.
@@ -259,6 +325,40 @@ fn push(out: &mut String, text: &str, range: Range<usize>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_side_of_a_patch_is_masked_and_the_rest_stays() {
+        let token = ["ghp_", &"a1B2".repeat(9)].concat();
+        let begin = ["-----BEGIN ", "PRIVATE KEY-----"].concat();
+        let end = ["-----END ", "PRIVATE KEY-----"].concat();
+        let body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj";
+        let patch = format!(
+            "diff --git a/k b/k\n--- a/k\n+++ b/k\n@@ -1,2 +1,5 @@ fn\n one\r\n-two\n+{begin}\n-three\n+{body}\n+{end}\n\n+t = \"{token}\"\n\\ No newline at end of file\n@@ -9 +9 @@\n-x\n+y"
+        );
+        let masked = mask_patch(&patch);
+        assert!(
+            !masked.contains(body) && !masked.contains(&token),
+            "{masked}"
+        );
+        assert_eq!(masked.lines().count(), patch.lines().count(), "{masked}");
+        for kept in [
+            "\n one\r\n-two\n+",
+            "\n-three\n",
+            "\n\\ No newline",
+            "@@ -9 +9 @@\n-x\n+y",
+        ] {
+            assert!(masked.contains(kept), "{kept:?} in {masked}");
+        }
+        let marks = |text: &str| -> String {
+            text.lines()
+                .map(|l| l.chars().next().unwrap_or('.'))
+                .collect()
+        };
+        assert_eq!(marks(&masked), marks(&patch));
+        assert_eq!(mask_patch(&masked), masked);
+        let plain = "diff --git a/k b/k\n@@ -1 +1 @@\n-x é\n+y ü\n";
+        assert!(matches!(mask_patch(plain), Cow::Borrowed(_)));
+    }
 
     #[test]
     fn the_recognisers_build() {

@@ -10,5 +10,5 @@ mod mask;
 mod secrets;
 
 pub use hostile::{HostileKind, HostileMatch, hostile};
-pub use mask::{mask, mask_lines};
+pub use mask::{mask, mask_lines, mask_patch};
 pub use secrets::{SecretKind, SecretMatch, is_placeholder, secrets};

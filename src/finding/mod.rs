@@ -17,6 +17,8 @@ pub use decision::{Facts, decide, requests_changes};
 pub use fold::{fold, utf16_len};
 pub use grounding::{Grounder, Grounding, Placed};
 pub use identity::{fingerprint, fingerprint_with_title, scoped};
+#[cfg(test)]
+pub(crate) use policy::tests as testing;
 pub use policy::{Policy, order};
 pub use quote::{Presence, Quote};
 pub use set::{FindingSet, Reporter, same_defect};

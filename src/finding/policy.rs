@@ -91,7 +91,7 @@ impl Policy {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::model::{
         AgentId, FindingStatus, Fingerprint, Location, RepoPath, Side, Verification,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::collect::Collected;
-use super::notes::{notes, plain};
+use super::notes::{notes, plain, plain_to};
 use super::plan::Plan;
 use super::receipt::receipt;
 use super::step::Settled;
@@ -14,6 +14,9 @@ use crate::model::{
     CoverageNote, CoverageReceipt, Decision, FileOutcome, InputInfo, NoteKind, PassKind,
     PassOutcomeKind, PassRecord, Review, SandboxInfo, Timing, Usage,
 };
+
+/// Characters of the coordinator's words that are taken.
+const MAX_OVERVIEW: usize = 600;
 
 /// What a conclusion is made from.
 pub(super) struct Ending<'a> {
@@ -24,6 +27,8 @@ pub(super) struct Ending<'a> {
     pub(super) notes: Vec<CoverageNote>,
     pub(super) settled: Vec<Settled>,
     pub(super) collected: Collected,
+    /// What the coordinator says would go wrong; may be empty.
+    pub(super) overview: String,
     pub(super) interrupted: bool,
     pub(super) started: Instant,
     pub(super) model_time: Duration,
@@ -106,7 +111,7 @@ pub(super) fn conclude(ending: Ending<'_>, source: &Grounder) -> Review {
         .iter()
         .filter(|file| file.outcome == FileOutcome::Filtered)
         .count() as u64;
-    let text = summary(&SummaryFacts {
+    let mut text = summary(&SummaryFacts {
         decision,
         complete,
         interrupted,
@@ -115,6 +120,12 @@ pub(super) fn conclude(ending: Ending<'_>, source: &Grounder) -> Review {
         filtered,
         hidden: hidden_count,
     });
+    // A model's word on the whole stands only beside findings that all still stand.
+    let all_stand = hidden_count == 0 && !findings.is_empty();
+    if complete && all_stand && !ending.overview.is_empty() {
+        text.push(' ');
+        text.push_str(&plain_to(&ending.overview, MAX_OVERVIEW));
+    }
     let usage = settled
         .iter()
         .filter(|s| s.attempts > 0)

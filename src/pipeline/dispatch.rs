@@ -14,7 +14,7 @@ use super::collect::Collector;
 use super::notes::plain;
 use super::plan::PlannedPass;
 use super::run::{EngineSet, TaskWriter};
-use super::step::{Action, Dispatcher, Ending, Event, Settled, after};
+use super::step::{Action, Dispatcher, Ending, Event, after};
 use crate::diff::Diff;
 use crate::model::{EngineName, ModelId};
 use crate::port::{
@@ -58,13 +58,6 @@ pub(super) struct Shared {
     pub(super) tasks: Option<TaskWriter>,
 }
 
-/// How a dispatch went.
-pub(super) struct Dispatched {
-    pub(super) settled: Vec<Settled>,
-    /// How long at least one model pass was running.
-    pub(super) model_time: Duration,
-}
-
 type AttemptEnd = Result<PassOutcome, EngineError>;
 
 struct Driver<'a> {
@@ -75,14 +68,15 @@ struct Driver<'a> {
     handles: HashMap<u64, AbortHandle>,
 }
 
-/// Runs everything that is queued, and what comes in meanwhile, to its end.
+/// Runs everything that is queued, and what comes in meanwhile, to its end. Gives how long at least one model pass was
+/// running; how the passes ended is with the dispatcher.
 pub(super) async fn dispatch(
     shared: &Shared,
     engines: &EngineSet,
-    mut dispatcher: Dispatcher,
+    dispatcher: &mut Dispatcher,
     passes: Vec<PlannedPass>,
     incoming: &mut Incoming,
-) -> Dispatched {
+) -> Duration {
     let mut driver = Driver {
         shared,
         engines,
@@ -134,10 +128,7 @@ pub(super) async fn dispatch(
         }
     }
     driver.drain().await;
-    Dispatched {
-        settled: dispatcher.finish(),
-        model_time,
-    }
+    model_time
 }
 
 impl Driver<'_> {

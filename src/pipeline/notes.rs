@@ -1,6 +1,6 @@
 //! What the passes could not do, in words.
 
-use crate::model::{CoverageNote, ModelId, NoteKind, PassOutcomeKind};
+use crate::model::{CoverageNote, ModelId, NoteKind, PassKind, PassOutcomeKind};
 
 use super::step::Settled;
 
@@ -10,12 +10,17 @@ const NAMED: usize = 4;
 
 /// One line without control characters, of bounded length: text that came from outside.
 pub(super) fn plain(text: &str) -> String {
+    plain_to(text, MAX_TEXT)
+}
+
+/// As [`plain`], at most `max` characters long.
+pub(super) fn plain_to(text: &str, max: usize) -> String {
     let mut out: String = text
         .chars()
         .map(|c| if c.is_control() { ' ' } else { c })
-        .take(MAX_TEXT)
+        .take(max)
         .collect();
-    if text.chars().nth(MAX_TEXT).is_some() {
+    if text.chars().nth(max).is_some() {
         out.push('…');
     }
     out
@@ -64,7 +69,13 @@ pub(super) fn notes(settled: &[Settled]) -> Vec<CoverageNote> {
                 (PassOutcomeKind::Skipped, _) => format!("not run: {reason}"),
                 _ => format!("failed: {reason}"),
             };
-            add(*kind, text, name.clone());
+            // Without a coordinator the findings are merged by rule: nothing of the review is missing.
+            if pass.pass.kind == PassKind::Coordinate && *kind != NoteKind::Interrupted {
+                let text = format!("{text}; the findings were merged by rule instead");
+                add(NoteKind::Info, text, name.clone());
+            } else {
+                add(*kind, text, name.clone());
+            }
         }
         if pass.outcome == PassOutcomeKind::Complete {
             for (path, reason) in &pass.unexamined {

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::collect::Collector;
 use super::conclude::{Ending, conclude};
 use super::dispatch::{Incoming, Shared, dispatch, feed, preflight};
+use super::judges::{Court, Judges};
 use super::ladder::Ladder;
 use super::plan::{Plan, PlannedPass};
 use super::step::{Budget, Dispatcher, Limits, after};
@@ -58,6 +59,8 @@ pub struct RunInput {
     pub scope: Option<ScopeName>,
     /// The budgets.
     pub limits: Limits,
+    /// Who judges what was found.
+    pub judges: Judges,
     /// What earlier stages could not do.
     pub notes: Vec<CoverageNote>,
     /// When the run began; its budget counts from here.
@@ -101,7 +104,13 @@ pub async fn run(input: RunInput, engines: &EngineSet, deps: RunDeps) -> Review 
     });
 
     let run_end = after(input.started, limits.run);
-    let refused = preflight(engines, wanted(&plan), &shared.cancel, run_end).await;
+    let refused = preflight(
+        engines,
+        wanted(&plan, &input.judges),
+        &shared.cancel,
+        run_end,
+    )
+    .await;
     let meter = Arc::clone(&collector);
     let mut dispatcher = Dispatcher::new(
         Arc::clone(&plan.diff),
@@ -114,7 +123,21 @@ pub async fn run(input: RunInput, engines: &EngineSet, deps: RunDeps) -> Review 
     }
     let mut incoming = deps.incoming.unwrap_or_else(|| feed().1);
     let passes = plan.passes.clone();
-    let dispatched = dispatch(&shared, engines, dispatcher, passes, &mut incoming).await;
+    let model_time = dispatch(&shared, engines, &mut dispatcher, passes, &mut incoming).await;
+    let mut settled = dispatcher.take_settled();
+    let mut collected = collector.finish();
+    let court = Court {
+        judges: &input.judges,
+        shared: &shared,
+        engines,
+        dispatcher: &mut dispatcher,
+        limits,
+        started: input.started,
+    };
+    let judged = court.judge(&mut collected).await;
+    settled.extend(judged.settled);
+    let mut notes = input.notes;
+    notes.extend(judged.notes);
 
     conclude(
         Ending {
@@ -122,23 +145,26 @@ pub async fn run(input: RunInput, engines: &EngineSet, deps: RunDeps) -> Review 
             sandbox: input.sandbox,
             plan: &plan,
             policy: input.policy,
-            notes: input.notes,
-            settled: dispatched.settled,
-            collected: collector.finish(),
+            notes,
+            settled,
+            collected,
+            overview: judged.overview,
             interrupted: shared.cancel.is_cancelled(),
             started: input.started,
-            model_time: dispatched.model_time,
+            model_time: model_time + judged.model_time,
         },
         collector.grounder(),
     )
 }
 
 /// The models that each engine has to serve.
-fn wanted(plan: &Plan) -> HashMap<EngineName, Vec<ModelId>> {
+fn wanted(plan: &Plan, judges: &Judges) -> HashMap<EngineName, Vec<ModelId>> {
     let mut out: HashMap<EngineName, Vec<ModelId>> = HashMap::new();
-    for pass in &plan.passes {
-        let models = out.entry(pass.agent.engine.clone()).or_default();
-        if let Some(model) = &pass.agent.model
+    let judges = [&judges.coordinator, &judges.verifier];
+    let reviewers = plan.passes.iter().map(|pass| pass.agent.as_ref());
+    for agent in reviewers.chain(judges.into_iter().flatten()) {
+        let models = out.entry(agent.engine.clone()).or_default();
+        if let Some(model) = &agent.model
             && !models.contains(model)
         {
             models.push(model.clone());

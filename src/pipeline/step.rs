@@ -221,8 +221,14 @@ impl Dispatcher {
         self.cancelled
     }
 
-    pub(super) fn finish(self) -> Vec<Settled> {
-        self.settled
+    /// The passes that are over and were not given out before.
+    pub(super) fn take_settled(&mut self) -> Vec<Settled> {
+        std::mem::take(&mut self.settled)
+    }
+
+    /// What comes next has this budget; engines and providers that failed stay out.
+    pub(super) fn allow(&mut self, budget: Budget) {
+        self.budget = budget;
     }
 
     /// True while a pass that calls a model runs.
@@ -362,7 +368,12 @@ impl Dispatcher {
             Remedy::Split => {
                 let parts = self.ladder.instead(&job.pass, error, left, &self.diff);
                 if !parts.is_empty() && !left.is_zero() {
-                    text = format!("{text}; split into {} passes", parts.len());
+                    text = match &parts[..] {
+                        [one] if one.schema.is_some() => {
+                            format!("{text}; tried again on what the diff shows")
+                        }
+                        _ => format!("{text}; split into {} passes", parts.len()),
+                    };
                     let reason = (NoteKind::Info, text);
                     self.settle(now, job, PassOutcomeKind::Failed, reason, actions);
                     self.queue.extend(parts.into_iter().map(Job::new));
@@ -613,7 +624,7 @@ mod tests {
         }
         assert!(dispatcher.is_done());
         assert_eq!(dispatcher.next_wake(), None);
-        assert_eq!(dispatcher.finish().len(), 3);
+        assert_eq!(dispatcher.take_settled().len(), 3);
     }
 
     #[test]
@@ -638,7 +649,9 @@ mod tests {
     #[test]
     fn an_attempt_over_its_deadline_is_aborted_and_its_late_end_is_ignored() {
         let now = Instant::now();
-        let (mut dispatcher, passes) = dispatcher(1, now);
+        let (mut dispatcher, mut passes) = dispatcher(1, now);
+        // One that is without tools already is not replaced.
+        passes[0].schema = Some(Arc::default());
         let actions = feed(&mut dispatcher, now, passes);
         let Action::Start { deadline, .. } = actions[0] else {
             panic!("{actions:?}");
@@ -657,7 +670,7 @@ mod tests {
                 .step(late, failed(0, EngineError::Overloaded))
                 .is_empty()
         );
-        let settled = dispatcher.finish();
+        let settled = dispatcher.take_settled();
         assert_eq!(settled.len(), 1);
         assert_eq!(settled[0].duration, secs(100));
     }
@@ -677,7 +690,10 @@ mod tests {
         let aborts = actions.iter().filter(|a| matches!(a, Action::Abort { .. }));
         assert_eq!(aborts.count(), 2);
         assert!(dispatcher.is_done());
-        let kinds = dispatcher.finish().into_iter().map(|s| s.reason.unwrap().0);
+        let kinds = dispatcher
+            .take_settled()
+            .into_iter()
+            .map(|s| s.reason.unwrap().0);
         assert!(kinds.into_iter().all(|kind| kind == NoteKind::Interrupted));
     }
 

@@ -1,11 +1,13 @@
 //! Every string that a model sees and no stranger wrote: what the tools say of themselves, and the landing.
 
+mod judge;
 mod landing;
 mod review;
 mod sanitise;
 mod tools;
 
+pub use judge::{VerifyTask, coordinate_task, coordinator_system, cross_cutting, verifier_system};
 pub use landing::{landing_hint, landing_refusal};
-pub use review::{ReviewTask, reviewer_system};
+pub use review::{NO_TOOLS, ReviewTask, reviewer_system};
 pub use sanitise::{flatten, sanitise, sanitise_capped};
 pub use tools::{INSTRUCTIONS, ToolText, tool_text};

@@ -1,11 +1,18 @@
 //! What a reviewer is told: who it is (the same bytes for every pass of a run) and what to look at.
 
+use std::borrow::Cow;
+
 use super::sanitise::flatten;
 use crate::diff::{Diff, FileDiff};
 use crate::model::{ChangeStatus, RepoPath};
 
 /// How a pass works, beside what the repository's set-up says about reviewing.
 const METHOD: &str = include_str!("../../templates/prompts/review.md");
+
+/// How a pass answers that has no tools.
+pub const NO_TOOLS: &str = "You have no tools in this pass. Review what is shown, and answer with one JSON object \
+    `{\"findings\": [...]}`, each finding with severity, category, file, line, side, title, consequence and evidence; an empty \
+    list when nothing is wrong.";
 
 /// Bytes of diff that one task shows; files that do not fit are read with the tool.
 const MAX_SHOWN: usize = 400_000;
@@ -31,6 +38,10 @@ pub struct ReviewTask<'a> {
     pub filtered: &'a [Option<String>],
     /// The run's mark, drawn at random, so that no text of the change can imitate it.
     pub mark: &'a str,
+    /// Hides credentials in the diff of one file; nothing else of a diff is altered.
+    pub hide: fn(&str) -> Cow<'_, str>,
+    /// How the pass has to answer, when it has no tools.
+    pub answer: Option<&'a str>,
 }
 
 impl ReviewTask<'_> {
@@ -46,7 +57,7 @@ impl ReviewTask<'_> {
             let section = self.diff.patch.get(file.section.clone());
             match section.filter(|s| sections.len() + s.len() <= MAX_SHOWN) {
                 Some(section) if !section.is_empty() => {
-                    sections.push_str(&String::from_utf8_lossy(section));
+                    sections.push_str(&(self.hide)(&String::from_utf8_lossy(section)));
                     if !sections.ends_with('\n') {
                         sections.push('\n');
                     }
@@ -61,7 +72,11 @@ impl ReviewTask<'_> {
             "Review this change. Mark of this run: {mark}\n\n{mark} begin\n{fence}diff\n{sections}{fence}\n"
         );
         if !unshown.is_empty() {
-            text.push_str("\nTo review too, with `diff`, too long to be shown:\n");
+            text.push_str(if self.answer.is_some() {
+                "\nChanged too, too long to be shown here, and you cannot open them:\n"
+            } else {
+                "\nTo review too, with `diff`, too long to be shown:\n"
+            });
             names(&mut text, unshown.into_iter(), |_| None);
         }
         let others: Vec<usize> = (0..self.diff.files.len())
@@ -82,7 +97,12 @@ impl ReviewTask<'_> {
             names(&mut text, files, |_| reasons.next().flatten());
         }
         text.push_str(mark);
-        text.push_str(" end\n\nRead what you need, report what is wrong, then call `finish`.\n");
+        text.push_str(" end\n\n");
+        text.push_str(
+            self.answer
+                .unwrap_or("Read what you need, report what is wrong, then call `finish`."),
+        );
+        text.push('\n');
         text
     }
 }
@@ -123,7 +143,7 @@ fn shown(path: &RepoPath) -> String {
 }
 
 /// The longest run of backticks.
-fn longest_run(text: &str) -> usize {
+pub(super) fn longest_run(text: &str) -> usize {
     let mut longest = 0;
     let mut run = 0;
     for byte in text.bytes() {
@@ -155,6 +175,8 @@ mod tests {
             files: &[0],
             filtered: &filtered,
             mark: "0123456789abcdef",
+            hide: |section| Cow::Borrowed(section),
+            answer: None,
         };
         task.text()
     }

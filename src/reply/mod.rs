@@ -3,7 +3,11 @@
 
 mod extract;
 mod findings;
+mod judgement;
 mod lenient;
 
 pub use extract::{Extracted, ReplyError, object};
 pub use findings::{FindingsReply, RejectedFinding, findings, findings_schema};
+pub use judgement::{
+    Coordination, Edit, Verdict, coordination, coordination_schema, verdict, verdict_schema,
+};

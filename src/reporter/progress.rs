@@ -84,7 +84,11 @@ impl Progress for ProgressReporter {
         let mut state = self.state();
         match &event {
             ProgressEvent::Planned { passes, .. } => state.planned = *passes,
-            ProgressEvent::PassEnded(..) => state.ended += 1,
+            ProgressEvent::PassEnded(..) => {
+                state.ended += 1;
+                // Judges and smaller passes come on top of what was planned.
+                state.planned = state.planned.max(state.ended);
+            }
             ProgressEvent::PassActivity(..) if self.mode == ProgressMode::Lines => return,
             _ => {}
         }

@@ -29,6 +29,8 @@ pub(in crate::app) struct Setup {
     pub(in crate::app) loaded: LoadedConfig,
     /// The model reviewers that take part; empty when no model is named.
     pub(super) reviewers: Vec<PlannedAgent>,
+    /// Who works beside them.
+    pub(super) roles: models::Roles,
     /// The work tree, where there is one.
     pub(in crate::app) root: Option<PathBuf>,
     /// The set-up folder on disk, where there is one in the repository.
@@ -41,6 +43,11 @@ pub(in crate::app) struct Setup {
 }
 
 impl Setup {
+    /// Everybody who calls a model.
+    pub(super) fn agents(&self) -> Vec<&PlannedAgent> {
+        self.reviewers.iter().chain(self.roles.all()).collect()
+    }
+
     /// The built-in checks as configured.
     pub(super) fn builtin_engine(&self) -> Arc<dyn ReviewEngine> {
         Arc::new(BuiltinEngine::new(self.settings.clone()))
@@ -76,9 +83,11 @@ pub(super) async fn load_setup(
     let loaded = setup.loaded.clone();
     let chosen = tokio::task::spawn_blocking(move || {
         let reviewed: Vec<&Path> = root.as_deref().into_iter().collect();
-        models::reviewers(&loaded, &agents, &place, &reviewed)
+        let reviewers = models::reviewers(&loaded, &agents, &place, &reviewed)?;
+        let roles = models::roles(&loaded, &reviewers, &place, &reviewed)?;
+        Ok::<_, AppError>((reviewers, roles))
     });
-    setup.reviewers = chosen
+    (setup.reviewers, setup.roles) = chosen
         .await
         .map_err(|_| AppError::plain("reading the set-up was aborted"))??;
     Ok(setup)
@@ -249,6 +258,7 @@ fn build(
     Ok(Setup {
         loaded,
         reviewers: Vec::new(),
+        roles: models::Roles::default(),
         root: None,
         folder: None,
         locked: false,

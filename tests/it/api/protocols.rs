@@ -234,6 +234,8 @@ async fn a_request_carries_at_most_two_kilobytes_of_ours() {
         files: &[0],
         filtered: &[None],
         mark: "0123456789abcdef",
+        hide: |section| section.into(),
+        answer: None,
     };
     let frame = task.text().len() - section;
     for protocol in PROTOCOLS {

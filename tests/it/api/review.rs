@@ -110,6 +110,12 @@ pub(super) fn report(line: u64) -> Value {
         "title": "The sum is wrong", "consequence": "Callers get 42.", "evidence": "    41 + 1"})
 }
 
+/// The verifier's answer on a critical finding that holds.
+pub(super) fn confirmed() -> Reply {
+    let verdict = json!({"verdict": "confirmed", "reason": "It is 41 + 1."});
+    Reply::text(&verdict.to_string())
+}
+
 /// The line of the evidence in the first source.
 pub(super) fn evidence_line(repo: &TestRepo) -> u64 {
     let text = std::fs::read_to_string(repo.root().join(SOURCES[0])).unwrap();
@@ -140,6 +146,7 @@ async fn fourteen_files_are_reviewed_with_nothing_else_installed() {
             Reply::default().tool("report", report(line - 1)),
             Reply::default().tool("report", report(line)),
             Reply::default().tool("finish", json!({"examined": SOURCES})),
+            confirmed(),
         ] {
             server.script().push(reply.usage(usage));
         }
@@ -154,13 +161,16 @@ async fn fourteen_files_are_reviewed_with_nothing_else_installed() {
             (&finding["file"], &finding["line"]),
             (&json!(SOURCES[0]), &json!(line))
         );
-        assert_eq!(finding["verification"]["status"], "grounded");
+        assert_eq!(
+            finding["verification"],
+            json!({"status": "verified", "reason": "It is 41 + 1."})
+        );
         assert_eq!(review["findings"].as_array().unwrap().len(), 1);
         let used = &review["usage"];
         assert_eq!(used["confidence"], "exact", "{used}");
         assert_eq!(
             (&used["input"], &used["output"], &used["cacheRead"]),
-            (&json!(4_000), &json!(200), &json!(1_200)),
+            (&json!(5_000), &json!(250), &json!(1_500)),
             "{protocol}: {used}"
         );
         let pass = &review["passes"][0];

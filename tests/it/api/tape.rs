@@ -6,7 +6,7 @@ use std::process::Output;
 use serde_json::{Value, json};
 
 use super::review::{
-    SOURCES, canary, evidence_line, files_below, holds, json_of, report, repository,
+    SOURCES, canary, confirmed, evidence_line, files_below, holds, json_of, report, repository,
 };
 use crate::support::model_server::{ModelServer, Reply, ReplyUsage, Script, Step};
 use crate::support::repo::TestRepo;
@@ -73,13 +73,14 @@ async fn recorded(protocol: &str) -> (TestRepo, Output) {
         Reply::default().tool("report", report(line - 1)),
         Reply::default().tool("report", report(line)),
         Reply::default().tool("finish", json!({"examined": SOURCES})),
+        confirmed(),
     ] {
         server.script().push(reply.usage(usage));
     }
     let (repo, output) = ecr(repo, &["--record", "tape"], true).await;
     assert_eq!(output.status.code(), Some(1), "{}", words(&output));
     let calls = server.script().requests().len();
-    assert_eq!(calls, 5);
+    assert_eq!(calls, 6);
     let tape = repo.root().join("tape");
     let files = files_below(&tape);
     assert_eq!(files.len(), calls + 1);

@@ -121,9 +121,10 @@ async fn a_hang_is_cut_at_the_deadline_and_split_down_to_one_file() {
     let review = Case::new(Arc::clone(&diff)).run(&engine).await;
     assert_eq!(
         begun.elapsed(),
-        secs(200),
-        "one limit for the whole, one for the half"
+        secs(300),
+        "one limit for the whole, one for the half, one for what the diff shows"
     );
+    assert_eq!(engine.starts("one/1.b.shown"), [200]);
     assert_eq!(engine.running(), 0, "dropped");
     assert_eq!(engine.starts("one/1.a"), [100]);
     assert_eq!(review.findings.len(), 1, "reported before the hang");

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ecr::model::{Decision, FileOutcome, ModelId, PassKind, PassOutcomeKind, Review};
+use ecr::model::{Decision, FileOutcome, ModelId, PassKind, PassOutcomeKind, Review, Severity};
 use ecr::port::{EngineError, ReviewEngine};
 use proptest::prelude::*;
+use serde_json::json;
 
 use super::support::{Case, assert_adds_up, secs};
 use crate::support::fake_engine::{Act, FakeEngine, diff_of, finding, path};
@@ -38,7 +39,15 @@ fn act() -> impl Strategy<Value = Act> {
         1 => Just(Act::Panic("bug")),
         1 => (0usize..6).prop_map(|at| Act::Skip(path(at), "too large")),
         1 => Just(Act::AnswerAs(ModelId::new("acme/other").unwrap())),
-        2 => (0usize..6, 1u32..4).prop_map(|(at, line)| Act::Report(finding(at, line, "Wrong"))),
+        2 => (0usize..6, 1u32..4, any::<bool>()).prop_map(|(at, line, critical)| {
+            let mut report = finding(at, line, "Wrong");
+            if critical {
+                report.severity = Severity::Critical;
+            }
+            Act::Report(report)
+        }),
+        1 => prop_oneof![Just("confirmed"), Just("refuted"), Just("uncertain"), Just("?")]
+            .prop_map(|word| Act::Answer(json!({"verdict": word, "reason": "so"}))),
     ]
 }
 
@@ -82,7 +91,8 @@ const AGENTS: [&str; 3] = ["one", "two", "three"];
 fn truly_reviewed(review: &Review) -> HashMap<(String, bool), Vec<String>> {
     let mut out: HashMap<(String, bool), Vec<String>> = HashMap::new();
     for pass in &review.passes {
-        if pass.outcome == PassOutcomeKind::Complete && pass.kind != PassKind::CrossCutting {
+        let counts = matches!(pass.kind, PassKind::Checks | PassKind::Review);
+        if pass.outcome == PassOutcomeKind::Complete && counts {
             let key = (pass.agent.to_string(), pass.kind == PassKind::Checks);
             let files = pass.files.iter().map(ecr::model::RepoPath::to_lossy);
             out.entry(key).or_default().extend(files);
@@ -116,9 +126,11 @@ fn check(setup: &Setup, scripts: &BTreeMap<String, Vec<Vec<Act>>>) {
         engines.insert(Arc::new(checks));
         let mut case = Case::new(Arc::clone(&diff))
             .chunked(setup.chunk)
-            .agents(&AGENTS[..setup.agents]);
+            .agents(&AGENTS[..setup.agents])
+            .judged(2);
         case.limits.concurrency = setup.concurrency;
         case.limits.passes = secs(setup.budget);
+        case.limits.run = secs(setup.budget + 60);
         case.filtered = setup
             .filtered
             .iter()
@@ -133,7 +145,7 @@ fn check(setup: &Setup, scripts: &BTreeMap<String, Vec<Vec<Act>>>) {
         }
         let begun = tokio::time::Instant::now();
         let review = case.run_on(&engines).await;
-        assert!(begun.elapsed() <= secs(setup.budget) + Duration::from_secs(1));
+        assert!(begun.elapsed() <= secs(setup.budget + 60) + Duration::from_secs(1));
         (review, engine)
     });
     assert_eq!(engine.running(), 0);
@@ -198,6 +210,8 @@ proptest! {
                 Just("one/1.a".to_owned()),
                 Just("two/2".to_owned()),
                 Just("cross".to_owned()),
+                Just("coordinate".to_owned()),
+                Just("verify".to_owned()),
             ],
             proptest::collection::vec(proptest::collection::vec(act(), 0..4), 1..4),
             0..5,

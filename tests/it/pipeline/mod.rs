@@ -2,5 +2,6 @@
 
 mod budgets;
 mod honesty;
+mod judges;
 mod support;
 mod verdicts;

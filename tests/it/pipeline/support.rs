@@ -11,7 +11,8 @@ use ecr::model::{
     AgentId, EngineName, InputInfo, InputKind, ModelId, PassRecord, Review, SandboxInfo,
 };
 use ecr::pipeline::{
-    EngineSet, Halving, Incoming, Limits, PlanInput, PlannedAgent, RunDeps, RunInput, plan, run,
+    EngineSet, Halving, Incoming, Judges, Limits, PlanInput, PlannedAgent, RunDeps, RunInput, plan,
+    run,
 };
 use ecr::port::{Progress, ProgressEvent, ReviewEngine};
 use tokio::time::Instant;
@@ -40,6 +41,7 @@ pub(crate) struct Case {
     pub(crate) policy: Policy,
     pub(crate) cancel: CancellationToken,
     pub(crate) incoming: Option<Incoming>,
+    pub(crate) judges: Judges,
 }
 
 impl Case {
@@ -60,6 +62,7 @@ impl Case {
             policy: Policy::default(),
             cancel: CancellationToken::new(),
             incoming: None,
+            judges: Judges::none(),
         }
     }
 
@@ -73,6 +76,18 @@ impl Case {
         let size = NonZeroUsize::new(size).unwrap();
         let all: Vec<usize> = (0..self.diff.files.len()).collect();
         self.chunks = all.chunks(size.get()).map(<[usize]>::to_vec).collect();
+        self
+    }
+
+    /// A coordinator and a verifier on the fake engine; `parallel` verifications at the same time.
+    pub(crate) fn judged(mut self, parallel: usize) -> Self {
+        self.judges = Judges {
+            coordinator: Some(agent("coordinator", "fake")),
+            verifier: Some(agent("verifier", "fake")),
+            parallel,
+            mark: "0123456789abcdef".to_owned(),
+            ..Judges::none()
+        };
         self
     }
 
@@ -115,6 +130,7 @@ impl Case {
             policy: self.policy,
             scope: None,
             limits: self.limits,
+            judges: self.judges,
             notes: Vec::new(),
             started: Instant::now(),
         };

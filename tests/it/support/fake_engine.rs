@@ -15,6 +15,7 @@ use ecr::port::{
     BoxFuture, Capabilities, Completion, EngineError, FindingReceipt, PassContext, PassOutcome,
     PassRequest, ReviewEngine,
 };
+use serde_json::Value;
 use tokio::time::{Instant, sleep, sleep_until};
 
 /// One thing that a pass does.
@@ -38,6 +39,8 @@ pub(crate) enum Act {
     Skip(RepoPath, &'static str),
     /// Another model answers.
     AnswerAs(ModelId),
+    /// Gives a structured reply.
+    Answer(Value),
     Panic(&'static str),
     /// Never ends, whatever the deadline and the token say.
     Hang,
@@ -50,6 +53,7 @@ pub(crate) struct Seen {
     pub(crate) at: Duration,
     pub(crate) deadline: Duration,
     pub(crate) files: usize,
+    pub(crate) task: Arc<str>,
 }
 
 /// The scripted engine. A script is one attempt of the passes whose id starts with its key; the last
@@ -174,6 +178,7 @@ impl FakeEngine {
             at: self.begun.elapsed(),
             deadline: context.deadline.saturating_duration_since(self.begun),
             files: request.files.len(),
+            task: Arc::clone(&request.task),
         });
         let mut outcome = PassOutcome {
             completion: Completion::Complete,
@@ -218,6 +223,7 @@ impl FakeEngine {
                 }
                 Act::Skip(path, reason) => outcome.unexamined.push((path, reason.to_owned())),
                 Act::AnswerAs(model) => outcome.model_answered = Some(model),
+                Act::Answer(reply) => outcome.reply = Some(reply),
                 Act::Panic(message) => panic!("{message}"),
                 Act::Hang => std::future::pending::<()>().await,
             }
