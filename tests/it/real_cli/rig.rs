@@ -68,8 +68,13 @@ pub(crate) struct Rig {
 }
 
 impl Rig {
+    /// The engine itself, for the rules that all engines have to keep.
+    pub(crate) fn engine(&self) -> Arc<dyn ReviewEngine> {
+        Arc::clone(&self.engine) as Arc<dyn ReviewEngine>
+    }
+
     /// `None` where there is no such program.
-    pub(super) async fn new(subject: &'static Subject, script: Script) -> Option<Self> {
+    pub(crate) async fn new(subject: &'static Subject, script: Script) -> Option<Self> {
         let limits = PassLimits {
             stall: Duration::from_secs(2),
             ..PassLimits::default()
