@@ -9,7 +9,9 @@ use crate::config::{EngineChoice, LoadedConfig};
 use crate::engine::Doors;
 use crate::engine::api::{ApiEngine, ApiSettings};
 use crate::engine::claude::Claude;
-use crate::engine::cli::{CliDialect, CliEngine, CliSettings, find_program};
+use crate::engine::cli::{
+    CliDialect, CliEngine, CliSettings, Rehearsals, find_program, policy_files, policy_words,
+};
 use crate::engine::codex::Codex;
 use crate::engine::opencode::OpenCode;
 use crate::model::{ModelId, SandboxInfo};
@@ -36,7 +38,7 @@ pub(super) fn choice(
 }
 
 /// The tool that an engine starts; none for our own loop.
-fn dialect(choice: EngineChoice) -> Option<Arc<dyn CliDialect>> {
+pub(super) fn dialect(choice: EngineChoice) -> Option<Arc<dyn CliDialect>> {
     match choice {
         EngineChoice::Api => None,
         EngineChoice::Claude => Some(Arc::new(Claude)),
@@ -61,6 +63,12 @@ pub(super) fn check(
         return Ok(());
     };
     let facts = dialect.facts();
+    if let Some(place) = policy_files(facts).first() {
+        return Err(AppError::new(
+            format!("{model}: {}", policy_words(facts, place)),
+            own,
+        ));
+    }
     find_program(facts, &search(environment), reviewed)
         .map(drop)
         .map_err(|error| {
@@ -87,12 +95,23 @@ pub(super) fn engine(
         Some(dialect) => Arc::new(CliEngine::new(
             dialect,
             doors,
-            CliSettings {
-                search: search(environment),
-                reviewed: confinement.reviewed.clone(),
-                require: confinement.require,
-            },
+            cli_settings(environment, confinement),
         )),
+    }
+}
+
+/// Where tools are looked for, and how well they have to be contained.
+pub(super) fn cli_settings(environment: &Environment, confinement: &Confinement) -> CliSettings {
+    CliSettings {
+        search: search(environment),
+        reviewed: confinement.reviewed.clone(),
+        require: confinement.require,
+        rehearsals: Rehearsals {
+            folder: environment
+                .state_folder()
+                .map(|folder| folder.join("rehearsals")),
+            ..Rehearsals::default()
+        },
     }
 }
 

@@ -1,6 +1,8 @@
 //! One file a use case; everything below is wired together here.
 
+mod credentials;
 pub mod demo;
+pub mod doctor;
 mod engines;
 mod environment;
 mod error;

@@ -1,24 +1,20 @@
-//! Models of a run: who reviews with which model over which engine, and where the models are. The only
-//! place where the value of a model credential is read.
+//! Models of a run: who reviews with which model over which engine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::Path;
 use std::sync::Arc;
 
-use reqwest::Url;
-
+use super::credentials::{Keys, upstream};
 use super::engines::Confinement;
 use super::tape::Tape;
-use super::{AppError, Environment, engines};
-use crate::config::{
-    AuthEntry, AuthMode, EngineChoice, LoadedConfig, Price, Protocol as ConfigProtocol, key_env,
-};
+use super::{AppError, Environment, credentials, engines};
+use crate::config::{AuthMode, EngineChoice, LoadedConfig, Price};
 use crate::detect;
 use crate::diff::glob::Glob;
 use crate::engine::{Doors, DoorsSettings};
 use crate::gateway::tools::{Withheld, mcp_service};
-use crate::gateway::{Credential, Gateway, GatewaySettings, PassLimits, Protocol, Upstream};
+use crate::gateway::{Credential, Gateway, GatewaySettings, PassLimits, Upstream};
 use crate::http::{HttpClient, HttpSettings, ProxySettings, Transport};
 use crate::ledger::{PriceTable, Prices, Rates, RunCaps};
 use crate::model::{AgentId, Cost, EngineName, ModelId, SandboxInfo, Secret};
@@ -29,39 +25,9 @@ use crate::prompt::{
     verifier_system,
 };
 
-/// Providers whose address is known: id, protocol, address. Others name theirs in the configuration.
-const KNOWN: &[(&str, Protocol, &str)] = &[
-    (
-        "anthropic",
-        Protocol::AnthropicMessages,
-        "https://api.anthropic.com",
-    ),
-    (
-        "openai",
-        Protocol::OpenAiResponses,
-        "https://api.openai.com/v1",
-    ),
-    (
-        "openrouter",
-        Protocol::OpenAiChat,
-        "https://openrouter.ai/api/v1",
-    ),
-    (
-        "google",
-        Protocol::OpenAiChat,
-        "https://generativelanguage.googleapis.com/v1beta/openai",
-    ),
-    ("ollama", Protocol::OpenAiChat, "http://127.0.0.1:11434/v1"),
-];
-
 /// Model calls at the same time with a key, and with a plan.
 const METERED: usize = 6;
 const SUBSCRIPTION: usize = 3;
-
-/// What the tokens of a Claude plan begin with, wherever they are put.
-const PLAN_TOKEN: &str = "sk-ant-oat";
-/// Where Claude Code expects them.
-const PLAN_VARIABLE: &str = "CLAUDE_CODE_OAUTH_TOKEN";
 
 /// The reviewers that take part, each with its model and engine; empty when no model is named anywhere. No
 /// engine is started from the `reviewed` folders.
@@ -298,20 +264,24 @@ pub(super) async fn connect(
         confinement,
         tape,
     } = wiring;
+    let lock = credentials::lock(&loaded.config.auth, environment)?;
     let mut upstreams = BTreeMap::new();
     let mut choices = BTreeSet::new();
+    let mut warnings = BTreeSet::new();
     for agent in agents {
         let Some(model) = &agent.model else { continue };
         let choice = EngineChoice::from_word(agent.engine.as_str());
         let plan = choice == Some(EngineChoice::Claude);
         if !upstreams.contains_key(model.provider()) || !plan {
-            let key = (!tape.is_replay()).then_some(*environment);
-            let upstream = upstream(model, &loaded.config.auth, key, plan)?;
-            upstreams.insert(model.provider().to_owned(), Arc::new(upstream));
+            let keys = (!tape.is_replay()).then(|| Keys::new(environment, lock.as_ref()));
+            let served = upstream(model, &loaded.config.auth, keys, plan)?;
+            warnings.extend(served.warning);
+            upstreams.insert(model.provider().to_owned(), Arc::new(served.upstream));
         }
         choices.extend(choice);
     }
-    let connected = Connected::new(&choices, &upstreams, confinement);
+    let mut connected = Connected::new(&choices, &upstreams, confinement);
+    connected.notes.extend(warnings);
     if upstreams.is_empty() {
         return Ok(connected);
     }
@@ -359,7 +329,10 @@ pub(super) async fn connect(
 }
 
 /// The client that the model calls go through.
-fn client(environment: &Environment, secure: bool) -> Result<Arc<dyn Transport>, AppError> {
+pub(super) fn client(
+    environment: &Environment,
+    secure: bool,
+) -> Result<Arc<dyn Transport>, AppError> {
     let client = HttpClient::new(&HttpSettings {
         proxy: proxies(environment),
         ..HttpSettings::default()
@@ -388,242 +361,32 @@ fn prices(price: &Price) -> Prices {
     })
 }
 
+/// The proxy variables that are in use, with their values. The lower-case spelling is the older one and wins, as in
+/// curl.
+pub(super) fn proxy_variables(environment: &Environment) -> Vec<(String, &str)> {
+    let spelled = |name: &str| {
+        let names = [name.to_ascii_lowercase(), name.to_owned()];
+        let mut set = names.into_iter().filter_map(|name| {
+            let value = environment.text(&name)?;
+            Some((name, value))
+        });
+        set.next()
+    };
+    let names = ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"];
+    names.into_iter().filter_map(spelled).collect()
+}
+
 fn proxies(environment: &Environment) -> ProxySettings {
-    // The lower-case spelling is the older one and wins, as in curl.
+    let set = proxy_variables(environment);
     let text = |name: &str| {
-        environment
-            .text(&name.to_ascii_lowercase())
-            .or_else(|| environment.text(name))
-            .map(str::to_owned)
+        let mut named = set
+            .iter()
+            .filter(|(known, _)| known.eq_ignore_ascii_case(name));
+        named.next().map(|(_, value)| (*value).to_owned())
     };
     ProxySettings {
         http: text("HTTP_PROXY").map(Secret::new),
         https: text("HTTPS_PROXY").map(Secret::new),
         bypass: text("NO_PROXY"),
-    }
-}
-
-/// Where the models of a provider are, with the credential that the environment holds; without an environment, which is
-/// for replaying a tape, with none. The token of a plan is taken only where `plan` says that its own tool uses it.
-fn upstream(
-    model: &ModelId,
-    auth: &[AuthEntry],
-    environment: Option<&Environment>,
-    plan: bool,
-) -> Result<Upstream, AppError> {
-    let provider = model.provider();
-    if provider == model.as_str() {
-        return Err(AppError::new(
-            format!("the model `{model}` names no provider"),
-            "write it as provider/model, for example anthropic/claude-sonnet-5",
-        ));
-    }
-    let entry = auth.iter().find(|entry| entry.provider == provider);
-    let real = entry
-        .and_then(|entry| entry.upstream.as_deref())
-        .unwrap_or(provider);
-    let known = KNOWN.iter().find(|(id, ..)| *id == real);
-    let protocol = match entry.and_then(|entry| entry.protocol) {
-        Some(ConfigProtocol::AnthropicMessages) => Protocol::AnthropicMessages,
-        Some(ConfigProtocol::OpenaiResponses) => Protocol::OpenAiResponses,
-        Some(ConfigProtocol::OpenaiChat) => Protocol::OpenAiChat,
-        None => known.map_or(Protocol::OpenAiChat, |(_, protocol, _)| *protocol),
-    };
-    let address = entry
-        .and_then(|entry| entry.base_url.as_deref())
-        .or_else(|| known.map(|(.., address)| *address))
-        .ok_or_else(|| {
-            AppError::new(
-                format!("ecr does not know where the models of `{provider}` are"),
-                format!("set auth.providers.{provider}.baseUrl in config.jsonc"),
-            )
-        })?;
-    let base_url = Url::parse(address).map_err(|error| {
-        AppError::new(
-            format!("auth.providers.{provider}.baseUrl: {error}"),
-            "write it as https://host/path",
-        )
-    })?;
-    let default_is_local = entry.is_none() && base_url.scheme() == "http";
-    let credential = match (entry.map(|entry| entry.mode), environment) {
-        (None, _) if default_is_local => Credential::None,
-        (Some(AuthMode::Oauth), Some(environment)) if plan && real == "anthropic" => {
-            let named = entry.and_then(|entry| entry.token_env.as_deref());
-            plan_credential(provider, named.unwrap_or(PLAN_VARIABLE), environment)?
-        }
-        (Some(AuthMode::Oauth), Some(_)) => return Err(plan_token(provider)),
-        (Some(AuthMode::None), _) | (_, None) => Credential::None,
-        (Some(AuthMode::ApiKey) | None, Some(environment)) => {
-            let named = entry.and_then(|entry| entry.token_env.as_deref());
-            credential(provider, named.or_else(|| key_env(real)), environment)?
-        }
-    };
-    Ok(Upstream {
-        provider: provider.to_owned(),
-        protocol,
-        base_url,
-        credential,
-    })
-}
-
-/// The credential in a variable. Its value is in no message.
-fn credential(
-    provider: &str,
-    variable: Option<&str>,
-    environment: &Environment,
-) -> Result<Credential, AppError> {
-    let Some(name) = variable else {
-        return Err(AppError::new(
-            format!("no variable is named that holds the API key of `{provider}`"),
-            format!("set auth.providers.{provider}.tokenEnv in config.jsonc"),
-        ));
-    };
-    let Some(value) = environment.text(name).map(str::trim) else {
-        return Err(AppError::new(
-            format!("the API key of `{provider}` is missing: {name} is not set"),
-            format!(
-                "export {name}, or name another variable in auth.providers.{provider}.tokenEnv"
-            ),
-        ));
-    };
-    if !value.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(AppError::new(
-            format!("{name} holds characters that no API key has"),
-            "copy the key again, without spaces and line ends",
-        ));
-    }
-    if value.starts_with(PLAN_TOKEN) || name == PLAN_VARIABLE {
-        return Err(plan_token(provider));
-    }
-    let value = Secret::new(value.to_owned());
-    Ok(if name == "ANTHROPIC_AUTH_TOKEN" {
-        Credential::Bearer(value)
-    } else {
-        Credential::ApiKey(value)
-    })
-}
-
-/// The token of a Claude plan, which is used as it is and never refreshed.
-fn plan_credential(
-    provider: &str,
-    name: &str,
-    environment: &Environment,
-) -> Result<Credential, AppError> {
-    let hint = "run `claude setup-token` and export what it prints, or set an API key";
-    let value = environment.text(name).map(str::trim).ok_or_else(|| {
-        AppError::new(
-            format!("the token of `{provider}`'s plan is missing: {name} is not set"),
-            hint,
-        )
-    })?;
-    if !value.starts_with(PLAN_TOKEN) || !value.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(AppError::new(
-            format!("{name} holds no token of a Claude plan: those begin with `{PLAN_TOKEN}`"),
-            hint,
-        ));
-    }
-    Ok(Credential::Oauth(Secret::new(value.to_owned())))
-}
-
-fn plan_token(provider: &str) -> AppError {
-    AppError::new(
-        format!(
-            "the credential of `{provider}` is the token of a plan, which belongs to the provider's own tool: the engine `api` does not send it"
-        ),
-        format!(
-            "set auth.providers.{provider} to mode \"api-key\" with the variable of an API key"
-        ),
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use std::path::PathBuf;
-
-    use super::*;
-
-    fn environment(variables: &[(&str, &str)]) -> Environment {
-        let variables = variables.iter().map(|(k, v)| ((*k).into(), (*v).into()));
-        Environment::new(PathBuf::from("/w"), variables)
-    }
-
-    fn entry(provider: &str) -> AuthEntry {
-        AuthEntry {
-            provider: provider.to_owned(),
-            mode: AuthMode::ApiKey,
-            token_env: None,
-            upstream: None,
-            base_url: None,
-            protocol: None,
-        }
-    }
-
-    fn model(text: &str) -> ModelId {
-        ModelId::new(text).unwrap()
-    }
-
-    #[test]
-    fn known_providers_need_their_usual_variable_only() {
-        let env = environment(&[("ANTHROPIC_API_KEY", " k1 "), ("OPENAI_API_KEY", "k2")]);
-        let got = upstream(&model("anthropic/x"), &[], Some(&env), false).unwrap();
-        assert_eq!(got.protocol, Protocol::AnthropicMessages);
-        assert_eq!(got.credential, Credential::ApiKey(Secret::new("k1".into())));
-        let got = upstream(&model("openai/x"), &[], Some(&env), false).unwrap();
-        assert_eq!(got.protocol, Protocol::OpenAiResponses);
-        let got = upstream(&model("ollama/x"), &[], Some(&env), false).unwrap();
-        assert_eq!(got.credential, Credential::None);
-        let error = upstream(&model("openrouter/x"), &[], Some(&env), false).unwrap_err();
-        assert!(error.message.contains("OPENROUTER_API_KEY"), "{error}");
-        assert!(error.hint.unwrap().contains("auth.providers.openrouter"));
-        assert!(upstream(&model("bare"), &[], Some(&env), false).is_err());
-        assert!(upstream(&model("acme/x"), &[], Some(&env), false).is_err());
-    }
-
-    #[test]
-    fn an_entry_says_where_and_with_what() {
-        let env = environment(&[("MY_KEY", "k"), ("ANTHROPIC_AUTH_TOKEN", "t")]);
-        let mut acme = entry("acme");
-        acme.token_env = Some("MY_KEY".to_owned());
-        acme.base_url = Some("https://models.acme.test/v2".to_owned());
-        acme.protocol = Some(ConfigProtocol::AnthropicMessages);
-        let got = upstream(&model("acme/x"), &[acme], Some(&env), false).unwrap();
-        assert_eq!(got.base_url.as_str(), "https://models.acme.test/v2");
-        assert_eq!(got.protocol, Protocol::AnthropicMessages);
-        let mut bearer = entry("anthropic");
-        bearer.token_env = Some("ANTHROPIC_AUTH_TOKEN".to_owned());
-        let got = upstream(&model("anthropic/x"), &[bearer], Some(&env), false).unwrap();
-        assert_eq!(got.credential, Credential::Bearer(Secret::new("t".into())));
-        let mut alias = entry("team");
-        alias.upstream = Some("openai".to_owned());
-        alias.token_env = Some("MY_KEY".to_owned());
-        let got = upstream(&model("team/x"), &[alias], Some(&env), false).unwrap();
-        assert_eq!(got.base_url.host_str(), Some("api.openai.com"));
-        let mut local = entry("lab");
-        local.mode = AuthMode::None;
-        local.base_url = Some("http://127.0.0.1:8080".to_owned());
-        let got = upstream(&model("lab/x"), &[local], Some(&env), false).unwrap();
-        assert_eq!(
-            (got.credential, got.protocol),
-            (Credential::None, Protocol::OpenAiChat)
-        );
-    }
-
-    #[test]
-    fn plan_tokens_and_broken_values_are_refused_without_being_shown() {
-        let canary = ["canary", "7f3a"].concat();
-        let mut plan = entry("anthropic");
-        plan.mode = AuthMode::Oauth;
-        plan.token_env = Some("T".to_owned());
-        let token = format!("{PLAN_TOKEN}01-{canary}");
-        for (auth, value) in [
-            (vec![plan], canary.clone()),
-            (vec![], token),
-            (vec![], format!("{canary}\n{canary}")),
-        ] {
-            let env = environment(&[("ANTHROPIC_API_KEY", &value), ("T", &value)]);
-            let error = upstream(&model("anthropic/x"), &auth, Some(&env), false).unwrap_err();
-            let words = format!("{error} {:?}", error.hint);
-            assert!(!words.contains(&canary), "{words}");
-        }
     }
 }

@@ -11,8 +11,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-pub(super) use self::setup::setup_choice;
-use self::setup::{Setup, load_setup};
+use self::setup::load_setup;
+pub(super) use self::setup::{Checkout, Setup, Wanted, checkout, read_setup, setup_choice};
 use super::engines::Confinement;
 use super::runs::RunStore;
 use super::signals::SignalWatch;

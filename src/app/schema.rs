@@ -13,6 +13,8 @@ pub enum Schema {
     Output,
     /// A line of the run log.
     RunLog,
+    /// The JSON of `ecr doctor`.
+    Doctor,
 }
 
 /// The schema as pretty-printed JSON with a final newline.
@@ -22,6 +24,7 @@ pub fn run(which: Schema) -> String {
         Schema::Routing => config::schema::routing(),
         Schema::Output => state::output::schema(),
         Schema::RunLog => state::run_log::schema(),
+        Schema::Doctor => state::doctor::schema(),
     };
     format!("{value:#}\n")
 }

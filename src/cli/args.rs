@@ -67,6 +67,8 @@ pub(super) enum Command {
     Explain(ExplainArgs),
     /// Show what past runs found, cost and took
     Stats(StatsArgs),
+    /// Say whether a review would work here, now, and what is missing; no network
+    Doctor(DoctorArgs),
     /// Check that the citations in llp/, in code and in the review set-up still resolve
     RefCheck(RefCheckArgs),
     /// Print a JSON Schema
@@ -197,6 +199,21 @@ pub(super) struct StatsArgs {
 }
 
 #[derive(Debug, Args)]
+pub(super) struct DoctorArgs {
+    /// The model of every reviewer, as provider/model (also `REVIEWER_MODEL`)
+    #[arg(long, value_name = "MODEL")]
+    pub(super) model: Option<String>,
+
+    /// Read the set-up from this folder (also `ECR_CONFIG_DIR`)
+    #[arg(long, value_name = "DIR")]
+    pub(super) config_dir: Option<PathBuf>,
+
+    /// Print the report as JSON (`ecr schema doctor`)
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
 pub(super) struct ExplainArgs {
     /// The finding's id, or the beginning of it
     pub(super) id: String,
@@ -238,6 +255,8 @@ pub(super) enum SchemaName {
     Output,
     /// A line of the run log
     RunLog,
+    /// What `ecr doctor --json` prints
+    Doctor,
 }
 
 /// An amount of money, more than nothing.

@@ -8,15 +8,15 @@ use std::sync::Arc;
 use clap::{CommandFactory as _, Parser as _, ValueEnum as _};
 
 use super::args::{
-    Cli, ColorWhen, Command, DemoArgs, ExplainArgs, FailOnArg, Global, RefCheckArgs, ReviewArgs,
-    SchemaName, StatsArgs, with_default_command,
+    Cli, ColorWhen, Command, DemoArgs, DoctorArgs, ExplainArgs, FailOnArg, Global, RefCheckArgs,
+    ReviewArgs, SchemaName, StatsArgs, with_default_command,
 };
 use super::exit::{self, EXIT_BUG, EXIT_OK, EXIT_REQUEST_CHANGES, EXIT_USAGE};
 use super::stream::{self, Streams};
 use crate::app::review::{self, Display, FailOn, Finished, Input, LocalInput, OutputSpec, Request};
 use crate::app::schema::{self, Schema};
 use crate::app::tape::TapeChoice;
-use crate::app::{AppError, Environment, demo, explain, ref_check, stats};
+use crate::app::{AppError, Environment, demo, doctor, explain, ref_check, stats};
 use crate::config::env::{ECR_VERBOSE, is_on};
 
 /// Runs ecr with `args` (the program's name first) and gives the exit code.
@@ -156,6 +156,21 @@ async fn dispatch(cli: Cli, streams: Streams, environment: &Environment) -> Resu
             write_product(&report.product)?;
             Ok(EXIT_OK)
         }
+        Command::Doctor(DoctorArgs {
+            model,
+            config_dir,
+            json,
+        }) => {
+            let display = display(&global, streams, true);
+            let request = doctor::Request {
+                config_dir,
+                model,
+                json,
+            };
+            let report = doctor::run(&request, &display, environment).await?;
+            write_product(&report.product)?;
+            Ok(if report.ok { EXIT_OK } else { EXIT_USAGE })
+        }
         Command::RefCheck(args) => run_ref_check(args, &global, environment).await,
         Command::Schema(args) => {
             write_product(&schema::run(match args.which {
@@ -163,6 +178,7 @@ async fn dispatch(cli: Cli, streams: Streams, environment: &Environment) -> Resu
                 SchemaName::Routing => Schema::Routing,
                 SchemaName::Output => Schema::Output,
                 SchemaName::RunLog => Schema::RunLog,
+                SchemaName::Doctor => Schema::Doctor,
             }))?;
             Ok(EXIT_OK)
         }

@@ -2,8 +2,9 @@
 //!
 //! @ref LLP 0003#credentials-are-names — values never enter this module
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
 
 use serde::Deserialize;
 
@@ -37,14 +38,38 @@ pub struct AuthProblem {
     pub help: &'static str,
 }
 
-/// The names that a setup declares are not the expected ones.
+/// The credentials that a setup has to name, and where they may go: `NAME`, or `NAME@host` with the port where that is
+/// not the usual one, separated by commas.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TokenLock {
+    /// The hosts of each name; empty for any.
+    expected: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// Why a setup does not fit its lock.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the setup names {declared:?} as credentials, but exactly {expected:?} are expected")]
-pub struct TokenLockError {
-    /// The names declared, sorted.
-    pub declared: Vec<String>,
-    /// The names expected, sorted.
-    pub expected: Vec<String>,
+pub enum TokenLockError {
+    /// The lock itself cannot be read.
+    #[error("`{0}` is neither NAME nor NAME@host")]
+    Item(String),
+    /// The names that the setup declares are not the expected ones.
+    #[error("the setup names {declared:?} as credentials, but exactly {expected:?} are expected")]
+    Names {
+        /// The names declared, sorted.
+        declared: Vec<String>,
+        /// The names expected, sorted.
+        expected: Vec<String>,
+    },
+    /// A credential would go somewhere else.
+    #[error("the setup sends `{name}` to {declared:?}, but exactly {expected:?} are expected")]
+    Hosts {
+        /// The credential.
+        name: String,
+        /// The hosts that it would go to, sorted.
+        declared: Vec<String>,
+        /// The hosts expected, sorted.
+        expected: Vec<String>,
+    },
 }
 
 /// Variables that never hold a model credential; naming one would send it to a model provider.
@@ -94,32 +119,79 @@ pub fn is_forbidden(name: &str) -> bool {
     FORBIDDEN.iter().any(|f| f.eq_ignore_ascii_case(name))
 }
 
-/// Compares the names a setup declares with a comma-separated list: the same set, in any order.
-pub fn token_lock<'a>(
-    declared: impl IntoIterator<Item = &'a str>,
-    expected: &str,
-) -> Result<(), TokenLockError> {
-    let set = |names: &mut dyn Iterator<Item = &'a str>| -> BTreeSet<String> {
-        names
+impl FromStr for TokenLock {
+    type Err = TokenLockError;
+
+    fn from_str(text: &str) -> Result<Self, TokenLockError> {
+        let mut lock = Self::default();
+        for item in text
+            .split(',')
             .map(str::trim)
-            .filter(|name| !name.is_empty())
-            .map(str::to_owned)
-            .collect()
-    };
-    let declared = set(&mut declared.into_iter());
-    let expected: BTreeSet<String> = expected
-        .split(',')
-        .map(str::trim)
-        .filter(|name| !name.is_empty())
-        .map(str::to_owned)
-        .collect();
-    if declared == expected {
-        return Ok(());
+            .filter(|item| !item.is_empty())
+        {
+            let bad = || TokenLockError::Item(item.to_owned());
+            let (name, host) = match item.split_once('@') {
+                Some((name, host)) => (name, Some(host)),
+                None => (item, None),
+            };
+            let is_word = |text: &str| {
+                !text.is_empty()
+                    && !text.contains(|c: char| c.is_whitespace() || c == '/' || c == '@')
+            };
+            if !is_word(name) || !host.is_none_or(is_word) {
+                return Err(bad());
+            }
+            let hosts = lock.expected.entry(name.to_owned()).or_default();
+            hosts.extend(host.map(str::to_ascii_lowercase));
+        }
+        Ok(lock)
     }
-    Err(TokenLockError {
-        declared: declared.into_iter().collect(),
-        expected: expected.into_iter().collect(),
-    })
+}
+
+impl TokenLock {
+    /// Compares what a setup declares, each name with the host that it goes to, in any order.
+    pub fn check<'a>(
+        &self,
+        declared: impl IntoIterator<Item = (&'a str, Option<String>)>,
+    ) -> Result<(), TokenLockError> {
+        let mut found: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+        for (name, host) in declared {
+            let name = name.trim();
+            if !name.is_empty() {
+                let hosts = found.entry(name).or_default();
+                // One without a destination goes to none that could be expected.
+                hosts.insert(host.unwrap_or_default().to_ascii_lowercase());
+            }
+        }
+        if !found
+            .keys()
+            .copied()
+            .eq(self.expected.keys().map(String::as_str))
+        {
+            return Err(TokenLockError::Names {
+                declared: found.keys().map(|name| (*name).to_owned()).collect(),
+                expected: self.expected.keys().cloned().collect(),
+            });
+        }
+        for (name, hosts) in &self.expected {
+            let declared = &found[name.as_str()];
+            if !hosts.is_empty() && hosts != declared {
+                return Err(TokenLockError::Hosts {
+                    name: name.clone(),
+                    declared: declared.iter().cloned().collect(),
+                    expected: hosts.iter().cloned().collect(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the value of `name` may be sent to `host`: asked once more where that is about to happen.
+    pub fn permits(&self, name: &str, host: &str) -> bool {
+        self.expected
+            .get(name)
+            .is_some_and(|hosts| hosts.is_empty() || hosts.contains(&host.to_ascii_lowercase()))
+    }
 }
 
 impl AuthEntry {
@@ -366,16 +438,52 @@ mod tests {
         assert_eq!(refused_at(&local), Some("tokenEnv"));
     }
 
+    fn lock(declared: &[(&str, &str)], expected: &str) -> Result<(), TokenLockError> {
+        let lock: TokenLock = expected.parse()?;
+        lock.check(
+            declared
+                .iter()
+                .map(|(name, host)| (*name, Some((*host).to_owned()))),
+        )
+    }
+
     #[test]
     fn the_lock_wants_exactly_the_expected_names() {
-        assert!(token_lock(["A"], "A,B").is_err());
-        assert!(token_lock(["A", "B"], "A").is_err());
-        assert!(token_lock([], "A").is_err());
-        assert!(token_lock(["B", "A", "B", " "], " A, B ,A,").is_ok());
+        assert!(lock(&[("A", "")], "A,B").is_err());
+        assert!(lock(&[("A", ""), ("B", "")], "A").is_err());
+        assert!(lock(&[], "A").is_err());
+        assert!(lock(&[("B", ""), ("A", ""), ("B", ""), (" ", "")], " A, B ,A,").is_ok());
         assert_eq!(
-            token_lock(["A"], "B").unwrap_err().to_string(),
+            lock(&[("A", "")], "B").unwrap_err().to_string(),
             "the setup names [\"A\"] as credentials, but exactly [\"B\"] are expected"
         );
+        for bad in ["@h", "A@", "A@h@i", "A@https://h", "A B"] {
+            assert!(
+                matches!(lock(&[], bad), Err(TokenLockError::Item(_))),
+                "{bad}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_lock_covers_where_they_go() {
+        let acme = [("A", "api.acme.dev"), ("B", "localhost:8080")];
+        assert_eq!(lock(&acme, "A@API.acme.dev,B"), Ok(()));
+        assert_eq!(lock(&acme, "A@api.acme.dev,B@localhost:8080"), Ok(()));
+        let error = lock(&acme, "A@api.acme.com,B").unwrap_err().to_string();
+        assert!(
+            error.contains("`A`") && error.contains("api.acme.dev"),
+            "{error}"
+        );
+        // The same name for a second provider at another host.
+        let twice = [("A", "api.acme.dev"), ("A", "evil.dev")];
+        assert!(lock(&twice, "A@api.acme.dev").is_err());
+        assert_eq!(lock(&twice, "A@api.acme.dev,A@evil.dev"), Ok(()));
+        assert_eq!(lock(&twice, "A"), Ok(()));
+
+        let lock: TokenLock = "A@api.acme.dev,B".parse().unwrap();
+        assert!(lock.permits("A", "api.acme.dev") && !lock.permits("A", "evil.dev"));
+        assert!(lock.permits("B", "anywhere") && !lock.permits("C", "api.acme.dev"));
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub const ECR_CONFIG_DIR: EnvVar = EnvVar {
 /// The credential names that a setup must declare.
 pub const ECR_EXPECTED_TOKEN_ENV: EnvVar = EnvVar {
     name: "ECR_EXPECTED_TOKEN_ENV",
-    help: "The names, separated by commas, that the setup must declare as credentials, no more and no less; otherwise nothing runs.",
+    help: "The credentials that the setup must declare, no more and no less, as NAME or NAME@host, separated by commas; otherwise nothing runs.",
 };
 /// More progress on stderr.
 pub const ECR_VERBOSE: EnvVar = EnvVar {

@@ -18,7 +18,7 @@ mod settings;
 mod setup;
 
 pub use agents::{Agent, Prompt, RESERVED_IDS};
-pub use auth::{AuthEntry, AuthProblem, TokenLockError, is_forbidden, key_env, token_lock};
+pub use auth::{AuthEntry, AuthProblem, TokenLock, TokenLockError, is_forbidden, key_env};
 pub use diagnostic::{ConfigErrors, Diagnostic, DiagnosticLevel, Position, Source};
 pub use load::{LoadedConfig, Overrides, load, load_routing};
 pub use raw::{AuthMode, CommentMode, Protocol};

@@ -14,10 +14,12 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::listener;
 use super::model::{PassDoor, RunDoor, RunDoorSettings};
+use super::script::ScriptedModel;
 use super::seam::{
     DoorError, ModelAnswer, ModelCall, ModelDoor, PassGrant, PassLedger, ToolService,
     ToolServiceFactory,
 };
+use super::tools::mcp_service;
 use crate::http::Transport;
 use crate::ledger::{PriceTable, RunCaps};
 use crate::model::{Cost, Secret};
@@ -114,6 +116,19 @@ impl Gateway {
             gateway.stop.clone(),
         ));
         Ok(gateway)
+    }
+
+    /// One for rehearsals: its provider is a script, nothing costs anything and nothing is capped for the run.
+    pub async fn scripted(model: Arc<ScriptedModel>) -> std::io::Result<Self> {
+        Self::start(GatewaySettings {
+            transport: model,
+            tools: Some(mcp_service),
+            caps: RunCaps::default(),
+            prices: PriceTable::default(),
+            concurrent_calls: 4,
+            clock: || 0,
+        })
+        .await
     }
 
     /// The listener's address.

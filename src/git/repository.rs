@@ -124,6 +124,21 @@ impl Repository {
         })
     }
 
+    /// The git that would be used in `folder`: its path, and its version in its own words. A version that is too old is
+    /// an error.
+    pub async fn program(
+        host: &HostEnv,
+        folder: &Path,
+        cancel: CancellationToken,
+    ) -> Result<(PathBuf, String), GitError> {
+        let git = Git::find(host, &[enclosing_checkout(folder)], cancel)?;
+        let said = git.stdout(folder, Call::new(&["version"])).await?;
+        check_version(&said)?;
+        let text = one_line(&said);
+        let number = text.strip_prefix("git version ").unwrap_or(&text);
+        Ok((git.path().to_owned(), number.to_owned()))
+    }
+
     /// The root of the work tree, when there is one around the folder we began in.
     pub fn work_tree(&self) -> Option<&Path> {
         self.layout.work_tree.as_deref()

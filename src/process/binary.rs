@@ -46,6 +46,17 @@ pub enum BinaryError {
     },
 }
 
+impl BinaryError {
+    /// The file.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Owner { path, .. } | Self::Writable { path } | Self::Unreadable { path, .. } => {
+                path
+            }
+        }
+    }
+}
+
 /// What changes when a file is replaced or written to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Identity {

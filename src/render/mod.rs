@@ -4,6 +4,7 @@
 //! unable to read as an approval. Escaping is each format's own.
 
 mod agent;
+mod doctor;
 mod excerpt;
 mod explain;
 mod format;
@@ -21,6 +22,7 @@ mod stats;
 mod terminal;
 mod words;
 
+pub use doctor::doctor;
 pub use explain::{ExplainError, explain};
 pub use format::{Format, RenderContext, UnknownFormat, output, render};
 pub use layout::{TerminalOptions, Verbosity};

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use ecr::diff::Diff;
 use ecr::engine::claude::Claude;
-use ecr::engine::cli::{CliDialect, CliEngine, CliSettings, PassFacts};
+use ecr::engine::cli::{CliDialect, CliEngine, CliSettings, PassFacts, Rehearsals};
+use ecr::engine::codex::Codex;
 use ecr::engine::opencode::OpenCode;
 use ecr::engine::{Client, Doors, DoorsSettings};
 use ecr::gateway::tools::mcp_service;
@@ -70,12 +71,18 @@ fn tools() -> Vec<Tool> {
     let home = PathBuf::from(std::env::var_os("HOME").unwrap());
     let cache = std::env::var_os("ECR_TEST_CLI_CACHE")
         .map_or_else(|| home.join(".cache/ecr-real-cli"), PathBuf::from);
-    let all: [(Arc<dyn CliDialect>, _, _, _); 2] = [
+    let all: [(Arc<dyn CliDialect>, _, _, _); 3] = [
         (
             Arc::new(Claude),
             Protocol::AnthropicMessages,
             "claude-opus-5-5",
             "claude-2.1.332",
+        ),
+        (
+            Arc::new(Codex),
+            Protocol::OpenAiResponses,
+            "gpt-5.5",
+            "codex-0.171.0",
         ),
         (
             Arc::new(OpenCode),
@@ -146,6 +153,7 @@ impl Bench {
                     search: tool.folder.clone().into(),
                     reviewed: Vec::new(),
                     require: Level::None,
+                    rehearsals: Rehearsals::default(),
                 },
             ),
             doors,

@@ -20,6 +20,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::rig::Rig;
+use crate::real_cli::{self, rig::Rig as CliRig};
 use crate::support::fake_engine::{Act, FakeEngine, diff_of, finding};
 use crate::support::model_server::{Reply, Script, Step};
 
@@ -33,6 +34,8 @@ struct Subject {
     deterministic: bool,
     /// The pass of `diff` reports something, so that comparing findings proves something.
     reports: bool,
+    /// What it needs to stay alive.
+    _rig: Option<CliRig>,
 }
 
 async fn subjects() -> Vec<Subject> {
@@ -50,6 +53,7 @@ async fn subjects() -> Vec<Subject> {
         diff: diff_of(&[3, 3]),
         deterministic: true,
         reports: true,
+        _rig: None,
     };
     // Two new scripts that the checks have something to say about.
     let script = |name: &str| {
@@ -65,6 +69,7 @@ async fn subjects() -> Vec<Subject> {
         diff: Arc::new(parse_patch(patch.into_bytes().into()).unwrap()),
         deterministic: true,
         reports: true,
+        _rig: None,
     };
     let api = Subject {
         engine: api().await,
@@ -73,6 +78,7 @@ async fn subjects() -> Vec<Subject> {
         diff: diff_of(&[3, 3]),
         deterministic: true,
         reports: true,
+        _rig: None,
     };
     vec![
         api,
@@ -84,23 +90,39 @@ async fn subjects() -> Vec<Subject> {
     ]
 }
 
+/// The command-line tools that are installed here, one at a time: each takes the whole machine.
+async fn tool(tool: &'static real_cli::Subject) -> Option<Subject> {
+    let script = Script::new((0..64).map(|_| Step::from(review(&real_cli::spelling(tool)))));
+    let rig = CliRig::new(tool, script).await?;
+    Some(Subject {
+        engine: rig.engine(),
+        kind: PassKind::Review,
+        model: Some(ModelId::new(&format!("acme/{}", tool.model)).unwrap()),
+        diff: diff_of(&[3, 3]),
+        deterministic: true,
+        reports: true,
+        _rig: Some(rig),
+    })
+}
+
 /// The engine of our own; its provider says everything in one turn, to whoever asks.
 async fn api() -> Arc<dyn ReviewEngine> {
+    let script = Script::new((0..64).map(|_| Step::from(review(&str::to_owned))));
+    Rig::new(Protocol::AnthropicMessages, script).await.engine
+}
+
+/// The whole review in one turn: two findings and the end.
+fn review(spelled: &dyn Fn(&str) -> String) -> Reply {
     let diff = diff_of(&[3, 3]);
     let files: Vec<_> = diff.files.iter().map(|f| f.path.to_lossy()).collect();
     let report = |at: usize, line: u32, title: &str| {
         json!({"severity": "warning", "category": "correctness", "file": files[at], "line": line, "side": "new",
             "title": title, "consequence": "It fails.", "evidence": format!("let f{at}_{line} = value;")})
     };
-    let review = || {
-        let reply = Reply::default()
-            .tool("report", report(0, 1, "Wrong value"))
-            .tool("report", report(1, 2, "Race on start"))
-            .tool("finish", json!({"examined": files}));
-        Step::from(reply)
-    };
-    let script = Script::new((0..64).map(|_| review()));
-    Rig::new(Protocol::AnthropicMessages, script).await.engine
+    Reply::default()
+        .tool(&spelled("report"), report(0, 1, "Wrong value"))
+        .tool(&spelled("report"), report(1, 2, "Race on start"))
+        .tool(&spelled("finish"), json!({"examined": files}))
 }
 
 /// Takes everything and answers as the pipeline would.
@@ -193,119 +215,137 @@ impl Subject {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn preflight_spends_nothing_and_agrees() {
-    for subject in subjects().await {
-        let models: Vec<ModelId> = subject.model.iter().cloned().collect();
-        assert_eq!(
-            subject.engine.preflight(&models).await,
-            Ok(()),
-            "{}",
-            subject.name()
+async fn preflight_spends_nothing_and_agrees(subject: Subject) {
+    let models: Vec<ModelId> = subject.model.iter().cloned().collect();
+    assert_eq!(
+        subject.engine.preflight(&models).await,
+        Ok(()),
+        "{}",
+        subject.name()
+    );
+    assert_eq!(subject.engine.capabilities(), subject.engine.capabilities());
+}
+
+async fn a_pass_examines_its_files_or_names_them_and_keeps_its_word_on_usage(subject: Subject) {
+    let ran = subject.succeed("one/1").await;
+    let outcome = ran.result.as_ref().unwrap();
+    assert_eq!(
+        outcome.completion,
+        Completion::Complete,
+        "{}",
+        subject.name()
+    );
+    for (path, reason) in &outcome.unexamined {
+        assert!(
+            subject.diff.files.iter().any(|f| f.path == *path),
+            "{path:?}"
         );
-        assert_eq!(subject.engine.capabilities(), subject.engine.capabilities());
+        assert!(!reason.is_empty());
+    }
+    subject.assert_usage(&outcome.usage);
+    if !subject.engine.capabilities().usage_reporting {
+        assert!(ran.recorder.metered.lock().unwrap().is_empty());
+    }
+    assert_eq!(
+        ran.findings().is_empty(),
+        !subject.reports,
+        "{}",
+        subject.name()
+    );
+    let findings = ran.recorder.findings.lock().unwrap();
+    assert!(findings.iter().all(|(pass, _)| pass.as_str() == "one/1"));
+}
+
+async fn the_same_instance_runs_again_with_the_same_result(subject: Subject) {
+    let (first, second) = (subject.succeed("a").await, subject.succeed("b").await);
+    assert!(first.result.is_ok() && second.result.is_ok());
+    if subject.deterministic {
+        assert_eq!(first.findings(), second.findings(), "{}", subject.name());
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_pass_examines_its_files_or_names_them_and_keeps_its_word_on_usage() {
-    for subject in subjects().await {
-        let ran = subject.succeed("one/1").await;
-        let outcome = ran.result.as_ref().unwrap();
-        assert_eq!(
-            outcome.completion,
-            Completion::Complete,
-            "{}",
-            subject.name()
-        );
-        for (path, reason) in &outcome.unexamined {
-            assert!(
-                subject.diff.files.iter().any(|f| f.path == *path),
-                "{path:?}"
-            );
-            assert!(!reason.is_empty());
-        }
-        subject.assert_usage(&outcome.usage);
-        if !subject.engine.capabilities().usage_reporting {
-            assert!(ran.recorder.metered.lock().unwrap().is_empty());
-        }
-        assert_eq!(
-            ran.findings().is_empty(),
-            !subject.reports,
-            "{}",
-            subject.name()
-        );
-        let findings = ran.recorder.findings.lock().unwrap();
-        assert!(findings.iter().all(|(pass, _)| pass.as_str() == "one/1"));
+async fn eight_passes_at_once_do_not_mix(subject: Subject) {
+    let alone = subject.succeed("alone").await.findings();
+    let subject = Arc::new(subject);
+    let mut tasks = JoinSet::new();
+    for number in 0..8 {
+        let subject = Arc::clone(&subject);
+        tasks.spawn(async move {
+            let id = format!("pass/{number}");
+            (subject.succeed(&id).await, id)
+        });
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_same_instance_runs_again_with_the_same_result() {
-    for subject in subjects().await {
-        let (first, second) = (subject.succeed("a").await, subject.succeed("b").await);
-        assert!(first.result.is_ok() && second.result.is_ok());
+    while let Some(done) = tasks.join_next().await {
+        let (ran, id) = done.unwrap();
+        assert!(ran.result.is_ok());
+        let findings = ran.recorder.findings.lock().unwrap().clone();
+        assert!(findings.iter().all(|(pass, _)| pass.as_str() == id), "{id}");
         if subject.deterministic {
-            assert_eq!(first.findings(), second.findings(), "{}", subject.name());
+            assert_eq!(ran.findings(), alone, "{}", subject.name());
         }
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn eight_passes_at_once_do_not_mix() {
-    for subject in subjects().await {
-        let alone = subject.succeed("alone").await.findings();
-        let subject = Arc::new(subject);
-        let mut tasks = JoinSet::new();
-        for number in 0..8 {
-            let subject = Arc::clone(&subject);
-            tasks.spawn(async move {
-                let id = format!("pass/{number}");
-                (subject.succeed(&id).await, id)
-            });
-        }
-        while let Some(done) = tasks.join_next().await {
-            let (ran, id) = done.unwrap();
-            assert!(ran.result.is_ok());
-            let findings = ran.recorder.findings.lock().unwrap().clone();
-            assert!(findings.iter().all(|(pass, _)| pass.as_str() == id), "{id}");
-            if subject.deterministic {
-                assert_eq!(ran.findings(), alone, "{}", subject.name());
-            }
-        }
-    }
+async fn a_cancelled_pass_ends_at_once_and_is_not_complete(subject: Subject) {
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    let begun = Instant::now();
+    let ran = subject.run("one/1", Duration::from_secs(600), cancel).await;
+    assert!(
+        begun.elapsed() <= Duration::from_secs(2),
+        "{}",
+        subject.name()
+    );
+    let complete = matches!(&ran.result, Ok(o) if o.completion == Completion::Complete);
+    assert!(!complete, "{}", subject.name());
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_cancelled_pass_ends_at_once_and_is_not_complete() {
-    for subject in subjects().await {
-        let cancel = CancellationToken::new();
-        cancel.cancel();
-        let begun = Instant::now();
-        let ran = subject.run("one/1", Duration::from_secs(600), cancel).await;
-        assert!(
-            begun.elapsed() <= Duration::from_secs(2),
-            "{}",
-            subject.name()
-        );
-        let complete = matches!(&ran.result, Ok(o) if o.completion == Completion::Complete);
-        assert!(!complete, "{}", subject.name());
-    }
+async fn a_pass_without_time_ends_at_its_deadline_and_is_not_complete(subject: Subject) {
+    let begun = Instant::now();
+    let ran = subject
+        .run("one/1", Duration::ZERO, CancellationToken::new())
+        .await;
+    assert!(
+        begun.elapsed() <= Duration::from_secs(2),
+        "{}",
+        subject.name()
+    );
+    let complete = matches!(&ran.result, Ok(o) if o.completion == Completion::Complete);
+    assert!(!complete, "{}", subject.name());
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_pass_without_time_ends_at_its_deadline_and_is_not_complete() {
-    for subject in subjects().await {
-        let begun = Instant::now();
-        let ran = subject
-            .run("one/1", Duration::ZERO, CancellationToken::new())
-            .await;
-        assert!(
-            begun.elapsed() <= Duration::from_secs(2),
-            "{}",
-            subject.name()
-        );
-        let complete = matches!(&ran.result, Ok(o) if o.completion == Completion::Complete);
-        assert!(!complete, "{}", subject.name());
-    }
+/// One test a rule: all engines in memory on the paused clock, and each tool on the real one.
+macro_rules! for_each_engine {
+    ($($rule:ident),* $(,)?) => {
+        mod in_memory {
+            $(#[tokio::test(start_paused = true)]
+            async fn $rule() {
+                for subject in super::subjects().await {
+                    super::$rule(subject).await;
+                }
+            })*
+        }
+        for_each_engine!(@tool claude CLAUDE $($rule)*);
+        for_each_engine!(@tool codex CODEX $($rule)*);
+        for_each_engine!(@tool opencode OPENCODE $($rule)*);
+    };
+    (@tool $name:ident $tool:ident $($rule:ident)*) => {
+        mod $name {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $rule() {
+                if let Some(subject) = super::tool(&crate::real_cli::$tool).await {
+                    super::$rule(subject).await;
+                }
+            })*
+        }
+    };
+}
+
+for_each_engine! {
+    preflight_spends_nothing_and_agrees,
+    a_pass_examines_its_files_or_names_them_and_keeps_its_word_on_usage,
+    the_same_instance_runs_again_with_the_same_result,
+    eight_passes_at_once_do_not_mix,
+    a_cancelled_pass_ends_at_once_and_is_not_complete,
+    a_pass_without_time_ends_at_its_deadline_and_is_not_complete,
 }

@@ -24,6 +24,7 @@ mod model_door;
 mod pipeline;
 mod real_cli;
 mod refs;
+mod rehearsal;
 mod render;
 mod source;
 mod structural;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::Request;
-use crate::app::{AppError, Environment, models};
+use crate::app::{AppError, Environment, credentials, models};
 use crate::config::env::{ECR_CONFIG_DIR, REVIEWER_MODEL};
 use crate::config::{
     self, LoadedConfig, Overrides, RuleLevel, SetupChoice, SetupLocation, SetupOrigin,
@@ -25,18 +25,20 @@ use crate::tree::{MemoryTree, Tree};
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
 /// Everything that a review takes from the repository's set-up.
-pub(super) struct Setup {
-    pub(super) loaded: LoadedConfig,
+pub(in crate::app) struct Setup {
+    pub(in crate::app) loaded: LoadedConfig,
     /// The model reviewers that take part; empty when no model is named.
     pub(super) reviewers: Vec<PlannedAgent>,
     /// Who works beside them.
     pub(super) roles: models::Roles,
     /// The work tree, where there is one.
-    pub(super) root: Option<PathBuf>,
+    pub(in crate::app) root: Option<PathBuf>,
     /// The set-up folder on disk, where there is one in the repository.
-    pub(super) folder: Option<PathBuf>,
+    pub(in crate::app) folder: Option<PathBuf>,
+    /// `ECR_EXPECTED_TOKEN_ENV` is set, and holds.
+    pub(in crate::app) locked: bool,
     /// For stderr.
-    pub(super) warnings: Vec<String>,
+    pub(in crate::app) warnings: Vec<String>,
     settings: CheckSettings,
 }
 
@@ -60,41 +62,73 @@ impl Setup {
     }
 }
 
-/// Loads the set-up. For one's own work and for a patch it is the checkout's, on disk.
+/// What decides which set-up is read and how.
+#[derive(Debug, Clone, Default)]
+pub(in crate::app) struct Wanted {
+    /// `--config-dir`.
+    pub(in crate::app) config_dir: Option<PathBuf>,
+    /// `--model`.
+    pub(in crate::app) model: Option<String>,
+    /// `--agents`; empty for all.
+    pub(in crate::app) agents: Vec<String>,
+}
+
+/// Loads the set-up with its reviewers. For one's own work and for a patch it is the checkout's, on disk.
 pub(super) async fn load_setup(
     request: &Request,
     environment: &Environment,
     local: Option<&LocalSource>,
     cancel: &CancellationToken,
 ) -> Result<Setup, AppError> {
+    let wanted = Wanted {
+        config_dir: request.config_dir.clone(),
+        model: request.model.clone(),
+        agents: request.agents.clone(),
+    };
     let checkout = checkout(environment, local, cancel).await?;
+    let mut setup = read_setup(&wanted, environment, checkout).await?;
+    let (place, root, agents) = (environment.clone(), setup.root.clone(), wanted.agents);
+    let loaded = setup.loaded.clone();
+    // Who names the reviewers has picked them.
+    let route = request.route && agents.is_empty();
+    let chosen = tokio::task::spawn_blocking(move || {
+        let reviewed: Vec<&Path> = root.as_deref().into_iter().collect();
+        let reviewers = models::reviewers(&loaded, &agents, &place, &reviewed)?;
+        let mut roles = models::roles(&loaded, &reviewers, &place, &reviewed)?;
+        if !route {
+            roles.router = None;
+        }
+        Ok::<_, AppError>((reviewers, roles))
+    });
+    (setup.reviewers, setup.roles) = chosen
+        .await
+        .map_err(|_| AppError::plain("reading the set-up was aborted"))??;
+    Ok(setup)
+}
+
+/// Reads the set-up of a checkout, without its reviewers.
+pub(in crate::app) async fn read_setup(
+    wanted: &Wanted,
+    environment: &Environment,
+    checkout: Option<Checkout>,
+) -> Result<Setup, AppError> {
     let root = checkout.as_ref().map(|(root, _)| root.clone());
     let tree = checkout.map_or_else(
         || Arc::new(MemoryTree::new()) as Arc<dyn Tree>,
         |(_, tree)| tree,
     );
-    let choice = setup_choice(request.config_dir.as_deref(), environment)?;
+    let choice = setup_choice(wanted.config_dir.as_deref(), environment)?;
     let overrides = Overrides {
-        model: request.model.clone(),
+        model: wanted.model.clone(),
         reviewer_model: utf8(environment, REVIEWER_MODEL.name)?.map(str::to_owned),
     };
-    let agents = request.agents.clone();
-    // Who names the reviewers has picked them.
-    let route = request.route && agents.is_empty();
-    let (place, reviewed) = (environment.clone(), root.clone());
-    let built = tokio::task::spawn_blocking(move || {
-        let reviewed: Vec<&Path> = reviewed.as_deref().into_iter().collect();
-        let mut setup = build(&choice, tree.as_ref(), &overrides, &agents)?;
-        setup.reviewers = models::reviewers(&setup.loaded, &agents, &place, &reviewed)?;
-        setup.roles = models::roles(&setup.loaded, &setup.reviewers, &place, &reviewed)?;
-        if !route {
-            setup.roles.router = None;
-        }
-        Ok::<_, AppError>(setup)
-    });
+    let agents = wanted.agents.clone();
+    let built =
+        tokio::task::spawn_blocking(move || build(&choice, tree.as_ref(), &overrides, &agents));
     let mut setup = built
         .await
         .map_err(|_| AppError::plain("reading the set-up was aborted"))??;
+    setup.locked = credentials::lock(&setup.loaded.config.auth, environment)?.is_some();
     setup.folder = match (&setup.loaded.setup, &root) {
         (SetupOrigin::InRepository(Some(folder)), Some(root)) => {
             folder.as_str().map(|folder| root.join(folder))
@@ -104,6 +138,9 @@ pub(super) async fn load_setup(
     setup.root = root;
     Ok(setup)
 }
+
+/// A work tree's root, and its files as they are.
+pub(in crate::app) type Checkout = (PathBuf, Arc<dyn Tree>);
 
 /// What `--config-dir` and `ECR_CONFIG_DIR` ask for.
 pub(in crate::app) fn setup_choice(
@@ -140,11 +177,11 @@ fn utf8<'a>(environment: &'a Environment, name: &str) -> Result<Option<&'a str>,
 }
 
 /// The checkout around the current folder. A patch can be reviewed outside of any.
-async fn checkout(
+pub(in crate::app) async fn checkout(
     environment: &Environment,
     local: Option<&LocalSource>,
     cancel: &CancellationToken,
-) -> Result<Option<(PathBuf, Arc<dyn Tree>)>, AppError> {
+) -> Result<Option<Checkout>, AppError> {
     if let Some(local) = local {
         return local.checkout().await.map_err(super::source_error);
     }
@@ -237,6 +274,7 @@ fn build(
         roles: models::Roles::default(),
         root: None,
         folder: None,
+        locked: false,
         warnings,
         settings,
     })

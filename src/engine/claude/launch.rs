@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::event::Reader;
 use crate::engine::cli::{
-    CliDialect, CliFacts, EventReader, Launch, LaunchFile, PassFacts, Version,
+    CliDialect, CliFacts, EventReader, Launch, LaunchFile, PassFacts, RehearsalFacts, Version,
 };
 use crate::gateway::{Credential, FinalStyle, Protocol};
 use crate::port::EngineError;
@@ -106,8 +106,17 @@ pub const FACTS: CliFacts = CliFacts {
     spelling: spelled,
     also_offered: &[],
     also_offered_with_schema: &[ANSWER_TOOL],
+    rehearsal: RehearsalFacts {
+        protocol: Protocol::AnthropicMessages,
+        model: "claude-opus-5-5",
+        tools: &["Bash", "Read", "Write", "Edit", "WebFetch", "Task", "Skill"],
+    },
     at_once: 4,
     structured_output: true,
+    policy: &[
+        "/etc/claude-code",
+        "/Library/Application Support/ClaudeCode",
+    ],
     plan: Some("claude"),
 };
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::Version;
+use super::{RehearsalFacts, Version};
 use crate::gateway::{FinalStyle, PassLimits, Upstream};
 use crate::model::{ModelId, Secret, printable};
 use crate::port::EngineError;
@@ -57,10 +57,14 @@ pub struct CliFacts {
     pub also_offered: &'static [&'static str],
     /// The same for a pass that answers by a schema.
     pub also_offered_with_schema: &'static [&'static str],
+    /// What a rehearsal tries with it.
+    pub rehearsal: RehearsalFacts,
     /// Passes at the same time.
     pub at_once: usize,
     /// Whether it holds its model to a JSON schema by itself.
     pub structured_output: bool,
+    /// Folders of a machine-wide policy that it would follow whatever its flags say.
+    pub policy: &'static [&'static str],
     /// Whether it takes the token of a plan of this provider.
     pub plan: Option<&'static str>,
 }

@@ -1,20 +1,17 @@
 //! One pass with a command-line tool.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use tokio::sync::{OnceCell, Semaphore};
 use tokio::time::{Instant, sleep_until};
 
-use super::installed::{Installed, Standing, advice};
-use super::jar::Jar;
-use super::outcome::ended;
-use super::{CliDialect, CliFacts, Exit, PassFacts, Version, locate, shown};
-use crate::engine::api::{Ended, Why, pass_outcome};
-use crate::engine::doors::{Client, Doors, OpenDoors};
+use super::installed::{Installed, Standing, examine};
+use super::turn::pass;
+use super::{CliDialect, CliFacts, Rehearsals, Version};
+use crate::engine::doors::Doors;
 use crate::gateway::{Credential, Upstream};
 use crate::model::{EngineName, ModelId};
 use crate::port::{
@@ -22,10 +19,6 @@ use crate::port::{
     ReviewEngine,
 };
 use crate::process::sandbox::{Level, probe};
-use crate::process::{Capture, End, ProcessError, Stream, stream};
-
-/// Between SIGTERM and SIGKILL.
-const GRACE: Duration = Duration::from_secs(1);
 
 /// Where a tool is looked for and how well it has to be contained.
 #[derive(Debug, Clone)]
@@ -36,6 +29,8 @@ pub struct CliSettings {
     pub reviewed: Vec<PathBuf>,
     /// The least that the sandbox has to enforce; below it every pass is refused.
     pub require: Level,
+    /// The self-tests of versions that were not tested.
+    pub rehearsals: Rehearsals,
 }
 
 /// Runs a command-line tool in the jar, one process a pass.
@@ -63,30 +58,14 @@ impl CliEngine {
         }
     }
 
-    /// The tool, looked at once: the first call hashes the program and asks it for its version.
+    /// The tool, looked at once: the first call hashes the program, asks it for its version, and holds the rehearsal
+    /// of one that was not tested.
     pub async fn installed(&self) -> Result<&Installed, EngineError> {
-        let facts = self.dialect.facts();
         self.installed
             .get_or_try_init(|| async {
-                let settings = self.settings.clone();
-                let looked = tokio::task::spawn_blocking(move || {
-                    let reviewed: Vec<&Path> =
-                        settings.reviewed.iter().map(PathBuf::as_path).collect();
-                    locate(facts, &settings.search, &reviewed)
-                });
-                let binary = looked
+                examine(&self.dialect, &self.settings)
                     .await
-                    .map_err(|error| EngineError::Unavailable(error.to_string()))?
-                    .map_err(|error| {
-                        EngineError::Unavailable(format!(
-                            "{} cannot be used: {error}. {} to install it",
-                            facts.title,
-                            capital(&advice(facts)),
-                        ))
-                    })?;
-                Installed::ask(facts, binary)
-                    .await
-                    .map_err(EngineError::Unavailable)
+                    .map_err(|refused| EngineError::Unavailable(refused.to_string()))
             })
             .await
     }
@@ -123,7 +102,7 @@ impl CliEngine {
         let model = request.model.as_ref().ok_or_else(|| {
             EngineError::Unavailable(format!("no model is named for {}", request.agent))
         })?;
-        let upstream = self.upstream(model)?;
+        self.upstream(model)?;
         self.contained()?;
         let ready = async {
             let room = self.room.acquire().await;
@@ -136,91 +115,22 @@ impl CliEngine {
             () = sleep_until(context.deadline) => return Err(EngineError::Timeout(begun.elapsed())),
             ready = ready => ready?,
         };
-        if installed.standing == Standing::Untested && !self.said.swap(true, Ordering::Relaxed) {
+        if installed.standing == Standing::Rehearsed && !self.said.swap(true, Ordering::Relaxed) {
             let note = untested(facts, installed.version);
             context.progress.event(ProgressEvent::Note(note));
         }
-        let unavailable = |error: &dyn std::fmt::Display| {
-            EngineError::Unavailable(format!("{} cannot be started: {error}", facts.title))
-        };
-        if !installed.binary.is_unchanged() {
-            let path = installed.binary.target().display();
-            return Err(unavailable(&format!("{path} was changed while ecr ran")));
-        }
-        let client = Client {
-            style: facts.style,
-            spelling: facts.spelling,
-            allowed: if request.schema.is_some() {
-                facts.also_offered_with_schema
-            } else {
-                facts.also_offered
-            },
-        };
-        let OpenDoors { port, tools } = self.doors.open(&request, &context, &client)?;
-        let jar = Jar::with_doors(self.doors.gateway()).map_err(|error| unavailable(&error))?;
-        let names: Vec<String> = tools
-            .iter()
-            .flat_map(|tools| tools.tools())
-            .map(|tool| tool.name)
-            .collect();
-        let facts_of_pass = PassFacts {
-            model,
-            upstream,
-            system: &request.system,
-            task: &request.task,
-            schema: request.schema.as_deref(),
-            tools: &names,
-            doors: jar.doors().unwrap_or_else(|| port.address()),
-            placeholder: port.placeholder(),
-            root: jar.root(),
-            limits: self.doors.limits(),
-            time: context.remaining(),
-        };
-        let launch = self.dialect.launch(&facts_of_pass)?;
-        let reader = Mutex::new(self.dialect.reader(&facts_of_pass));
-        let mut spec = jar
-            .spec(&installed.binary, &installed.libraries, launch)
-            .map_err(|error| unavailable(&error))?;
-        spec.deadline = Some(context.remaining());
-        spec.grace = GRACE;
-        spec.forbidden.extend(upstream.credential.secret().cloned());
-        let captured = stream(spec, &context.cancel, |line| {
-            if line.stream == Stream::Stdout {
-                let mut reader = reader.lock().unwrap_or_else(PoisonError::into_inner);
-                if let Some(told) = reader.line(line.bytes, line.cut) {
-                    let event = ProgressEvent::PassActivity(request.id.clone(), shown(&told));
-                    context.progress.event(event);
-                }
-            }
-        })
+        let passed = pass(
+            self.dialect.as_ref(),
+            &self.doors,
+            installed,
+            request,
+            &context,
+        )
         .await;
-        // The books first: whatever becomes of the pass, what it used and read is known.
-        let ledger = port.close().await;
-        let record = tools.map(|tools| tools.record()).unwrap_or_default();
-        context.meter.saw(&request.id, &record.seen);
-        let captured = captured.map_err(|error| match error {
-            ProcessError::Cancelled => EngineError::Cancelled,
-            error => unavailable(&error),
-        })?;
-        drop(jar);
-        let ended = match code(&captured) {
-            Err(End::Cancelled) => return Err(EngineError::Cancelled),
-            Err(_) if !ledger.finished => return Err(EngineError::Timeout(begun.elapsed())),
-            Err(_) => Ended {
-                text: String::new(),
-                why: Why::Finished,
-            },
-            Ok(code) => {
-                let stderr = String::from_utf8_lossy(&captured.stderr);
-                let exit = Exit {
-                    code,
-                    stderr: &stderr,
-                };
-                let mut reader = reader.into_inner().unwrap_or_else(PoisonError::into_inner);
-                ended(facts.title, &ledger, reader.said(exit), exit)?
-            }
-        };
-        pass_outcome(&request, &context, ended, ledger, &record)
+        passed.map_err(|error| match error {
+            EngineError::Timeout(_) => EngineError::Timeout(begun.elapsed()),
+            error => error,
+        })
     }
 
     /// Refuses a machine that cannot contain a process as well as is required.
@@ -239,24 +149,9 @@ fn untested(facts: &CliFacts, version: Version) -> String {
         format!("{first} to {last}")
     };
     format!(
-        "{} {version} was not tested with ecr ({tested} was); it has the flags that confine it",
+        "{} {version} was not tested with ecr ({tested} was); it has the flags that confine it, and the self-test of the jar held",
         facts.title
     )
-}
-
-/// The exit code, none for a signal; or why it was ended.
-fn code(captured: &Capture) -> Result<Option<i32>, End> {
-    match captured.end {
-        End::Exited(status) => Ok(status.code()),
-        other => Err(other),
-    }
-}
-
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(chars).collect()
-    })
 }
 
 impl ReviewEngine for CliEngine {

@@ -1,13 +1,16 @@
 //! The installed tool: its program, its version, and whether that version may be started.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
 use super::jar::Jar;
 use super::outcome::complaint;
-use super::{CliFacts, Launch, Version, shown};
+use super::rehearsal::rehearsed;
+use super::{CliDialect, CliFacts, CliSettings, Launch, Version, locate, shown};
+use crate::process::sandbox::probe;
 use crate::process::{Binary, run, runtime_files};
 
 /// How long it may take to say its version or its flags.
@@ -18,8 +21,8 @@ const ANSWER: Duration = Duration::from_secs(20);
 pub enum Standing {
     /// Within the tested range.
     Tested,
-    /// Not tested, and it has every flag that is needed.
-    Untested,
+    /// Not tested; it has every flag that is needed, and the self-test of the jar held.
+    Rehearsed,
 }
 
 /// A tool that can be started.
@@ -35,35 +38,139 @@ pub struct Installed {
     pub standing: Standing,
 }
 
+/// Why a tool is not started.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{why}: {next}")]
+pub struct Refused {
+    /// Its program, where there is one.
+    pub path: Option<PathBuf>,
+    /// The SHA-256 of the program, where it was looked at.
+    pub sha256: Option<[u8; 32]>,
+    /// Its version, where it said one.
+    pub version: Option<Version>,
+    /// Why, in a sentence for people.
+    pub why: String,
+    /// What to do about it.
+    pub next: String,
+}
+
+impl Refused {
+    pub(super) fn new(facts: &CliFacts, why: String) -> Self {
+        Self {
+            path: None,
+            sha256: None,
+            version: None,
+            why,
+            next: advice(facts),
+        }
+    }
+}
+
+/// Looks at the tool: finds its program, hashes it, asks it for its version, and holds a rehearsal of one that was not
+/// tested. A machine-wide policy, which the jar would hide from it, is a reason not to start it.
+pub async fn examine(
+    dialect: &Arc<dyn CliDialect>,
+    settings: &CliSettings,
+) -> Result<Installed, Refused> {
+    let facts = dialect.facts();
+    let CliSettings {
+        search, reviewed, ..
+    } = settings.clone();
+    let looked = tokio::task::spawn_blocking(move || {
+        let reviewed: Vec<&Path> = reviewed.iter().map(PathBuf::as_path).collect();
+        locate(facts, &search, &reviewed)
+    });
+    let located = looked
+        .await
+        .map_err(|error| Refused::new(facts, error.to_string()))?;
+    let binary = located.map_err(|error| Refused {
+        path: error.path().map(Path::to_owned),
+        ..Refused::new(facts, format!("{} cannot be used: {error}", facts.title))
+    })?;
+    let (path, sha256) = (binary.target().to_owned(), binary.sha256());
+    let known = |refused: Refused| Refused {
+        path: Some(path.clone()),
+        sha256: Some(sha256),
+        ..refused
+    };
+    if let Some(place) = policy_files(facts).first() {
+        return Err(known(Refused {
+            next: "serve its models with ecr's own engine (`api`)".to_owned(),
+            ..Refused::new(facts, policy_words(facts, place))
+        }));
+    }
+    let installed = Installed::ask(facts, binary).await.map_err(known)?;
+    if installed.standing == Standing::Rehearsed {
+        probe()
+            .require(settings.require)
+            .map_err(|refusal| known(Refused::new(facts, refusal.to_string())))?;
+        rehearsed(dialect, settings, &installed)
+            .await
+            .map_err(known)?;
+    }
+    Ok(installed)
+}
+
+/// Bytes as lower-case hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The folders of a machine-wide policy of this tool that hold something.
+pub fn policy_files(facts: &CliFacts) -> Vec<PathBuf> {
+    let there = |place: &&&str| match std::fs::read_dir(place) {
+        Ok(mut entries) => entries.next().is_some(),
+        // What cannot be looked into may hold one.
+        Err(error) => error.kind() != std::io::ErrorKind::NotFound,
+    };
+    facts
+        .policy
+        .iter()
+        .filter(there)
+        .map(PathBuf::from)
+        .collect()
+}
+
+/// Why a tool with such a policy is not started.
+pub fn policy_words(facts: &CliFacts, place: &Path) -> String {
+    format!(
+        "this machine has a policy for {} ({}), and in the jar it would not be in force",
+        facts.title,
+        place.display()
+    )
+}
+
 impl Installed {
     /// Asks `binary` for its version, in a jar without a network, and refuses one that cannot work: too old, or
-    /// not tested and without a flag that confines it. The error is for people.
-    pub async fn ask(facts: &CliFacts, binary: Binary) -> Result<Self, String> {
+    /// not tested and without a flag that confines it. One that was not tested is not rehearsed here yet.
+    async fn ask(facts: &CliFacts, binary: Binary) -> Result<Self, Refused> {
+        let refused = |why: String| Refused::new(facts, why);
         let libraries = runtime_files(binary.target())
-            .map_err(|error| format!("{}: {error}", binary.target().display()))?;
-        let said = answer(facts, &binary, &libraries, &["--version"]).await?;
+            .map_err(|error| refused(format!("{}: {error}", binary.target().display())))?;
+        let said = answer(facts, &binary, &libraries, &["--version"]);
+        let said = said.await.map_err(refused)?;
         let version = Version::find(&said).ok_or_else(|| {
-            format!(
-                "{} says {:?} when it is asked for its version: {}",
+            refused(format!(
+                "{} says {:?} when it is asked for its version",
                 facts.title,
                 shown(&said),
-                advice(facts)
-            )
+            ))
         })?;
-        let standing = match standing(facts, version)? {
-            Standing::Tested => Standing::Tested,
-            Standing::Untested => {
-                let help = answer(facts, &binary, &libraries, facts.help).await?;
-                if let Some(missing) = missing_flags(facts, &help) {
-                    return Err(format!(
-                        "{} {version} was not tested with ecr and does not know {missing}: {}",
-                        facts.title,
-                        advice(facts)
-                    ));
-                }
-                Standing::Untested
-            }
+        let refused = |why: String| Refused {
+            version: Some(version),
+            ..refused(why)
         };
+        let standing = standing(facts, version).map_err(refused)?;
+        if standing == Standing::Rehearsed {
+            let help = answer(facts, &binary, &libraries, facts.help);
+            let help = help.await.map_err(refused)?;
+            if let Some(missing) = missing_flags(facts, &help) {
+                return Err(refused(format!(
+                    "{} {version} was not tested with ecr and does not know {missing}",
+                    facts.title,
+                )));
+            }
+        }
         Ok(Self {
             binary,
             libraries,
@@ -82,16 +189,15 @@ fn standing(facts: &CliFacts, version: Version) -> Result<Standing, String> {
     let (least, why) = facts.least;
     if version < least {
         return Err(format!(
-            "{} {version} is too old, {least} is the least ({why}): {}",
+            "{} {version} is too old, {least} is the least ({why})",
             facts.title,
-            advice(facts)
         ));
     }
     let (first, last) = facts.tested;
     Ok(if (first..=last).contains(&version) {
         Standing::Tested
     } else {
-        Standing::Untested
+        Standing::Rehearsed
     })
 }
 
@@ -109,7 +215,7 @@ fn missing_flags(facts: &CliFacts, help: &str) -> Option<String> {
     (!missing.is_empty()).then(|| missing.join(", "))
 }
 
-/// What the program prints for `args`.
+/// What the program prints for `args`, on stdout and then on stderr.
 async fn answer(
     facts: &CliFacts,
     binary: &Binary,
@@ -144,7 +250,9 @@ async fn answer(
         let words = complaint(&stderr).unwrap_or_else(|| output.status.to_string());
         return Err(failed(&format!("`{}` failed: {words}", args.join(" "))));
     }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    // Some print their help as if it were a complaint.
+    let both = [output.stdout, output.stderr].concat();
+    Ok(String::from_utf8_lossy(&both).into_owned())
 }
 
 #[cfg(test)]
@@ -158,9 +266,9 @@ mod tests {
         assert_eq!(standing(&FACTS, first), Ok(Standing::Tested));
         assert_eq!(standing(&FACTS, last), Ok(Standing::Tested));
         let newer = Version(last.0, last.1, last.2 + 1);
-        assert_eq!(standing(&FACTS, newer), Ok(Standing::Untested));
+        assert_eq!(standing(&FACTS, newer), Ok(Standing::Rehearsed));
         let words = standing(&FACTS, Version(0, 9, 9)).unwrap_err();
-        for part in ["0.9.9", "too old", FACTS.least.1, FACTS.install] {
+        for part in ["0.9.9", "too old", FACTS.least.1] {
             assert!(words.contains(part), "{words}");
         }
     }

@@ -25,6 +25,19 @@ pub enum LocateError {
     Untrusted(#[from] BinaryError),
 }
 
+impl LocateError {
+    /// The program that is not started; `None` where there is none.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::NotFound(ToolError::NotFound { .. }) => None,
+            Self::NotFound(ToolError::Untrusted { path, .. }) | Self::Launcher { path } => {
+                Some(path)
+            }
+            Self::Untrusted(error) => Some(error.path()),
+        }
+    }
+}
+
 /// Finds the program of a tool and looks at it (see [`find_program`]). Reads the whole program, a few hundred
 /// megabytes: a blocking call of up to some seconds.
 pub fn locate(facts: &CliFacts, search: &OsStr, reviewed: &[&Path]) -> Result<Binary, LocateError> {

@@ -9,12 +9,15 @@ mod installed;
 mod jar;
 mod locate;
 mod outcome;
+mod rehearsal;
+mod turn;
 mod version;
 
 pub use dialect::{
     Activity, CliDialect, CliFacts, EventReader, Exit, Launch, LaunchFile, PassFacts, Said, shown,
 };
 pub use engine::{CliEngine, CliSettings};
-pub use installed::{Installed, Standing};
+pub use installed::{Installed, Refused, Standing, examine, hex, policy_files, policy_words};
 pub use locate::{LocateError, find_program, locate};
+pub use rehearsal::{RehearsalFacts, Rehearsals};
 pub use version::Version;

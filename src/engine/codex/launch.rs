@@ -10,7 +10,7 @@ use super::catalog::catalog;
 use super::event::Reader;
 use crate::engine::api::strict;
 use crate::engine::cli::{
-    CliDialect, CliFacts, EventReader, Launch, LaunchFile, PassFacts, Version,
+    CliDialect, CliFacts, EventReader, Launch, LaunchFile, PassFacts, RehearsalFacts, Version,
 };
 use crate::gateway::{FinalStyle, Protocol};
 use crate::port::EngineError;
@@ -130,9 +130,22 @@ pub const FACTS: CliFacts = CliFacts {
         "read_mcp_resource",
     ],
     also_offered_with_schema: &[],
+    rehearsal: RehearsalFacts {
+        protocol: Protocol::OpenAiResponses,
+        model: "gpt-5.5",
+        tools: &[
+            "exec_command",
+            "shell",
+            "local_shell",
+            "apply_patch",
+            "view_image",
+            "web_search",
+        ],
+    },
     at_once: 4,
     // It passes the schema on; the answer is checked by us.
     structured_output: true,
+    policy: &["/etc/codex"],
     plan: Some("codex"),
 };
 

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use super::config::{config, spelled};
 use super::event::Reader;
 use crate::engine::cli::{
-    CliDialect, CliFacts, EventReader, Launch, LaunchFile, PassFacts, Version,
+    CliDialect, CliFacts, EventReader, Launch, LaunchFile, PassFacts, RehearsalFacts, Version,
 };
-use crate::gateway::FinalStyle;
+use crate::gateway::{FinalStyle, Protocol};
 use crate::port::EngineError;
 
 /// The name of our agent.
@@ -55,10 +55,16 @@ pub const FACTS: CliFacts = CliFacts {
     spelling: spelled,
     also_offered: &[],
     also_offered_with_schema: &[],
+    rehearsal: RehearsalFacts {
+        protocol: Protocol::OpenAiChat,
+        model: "org/rehearsal",
+        tools: &["bash", "read", "write", "edit", "webfetch", "task"],
+    },
     // Each takes a core to start, and half a gigabyte.
     at_once: 2,
     // Of its three kinds of provider one passes a schema on.
     structured_output: false,
+    policy: &["/etc/opencode", "/Library/Application Support/opencode"],
     plan: None,
 };
 

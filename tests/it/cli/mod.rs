@@ -3,6 +3,7 @@
 
 mod commands;
 mod config;
+mod doctor;
 mod exit_codes;
 mod formats;
 mod harness;

@@ -7,7 +7,9 @@ mod hostile;
 mod install;
 mod killed;
 mod opencode;
-mod rig;
+mod rehearsal;
+pub(crate) mod rig;
+mod tape;
 mod trace;
 mod turns;
 
@@ -117,6 +119,11 @@ const fn opencode(protocol: Protocol) -> Subject {
     }
 }
 
+/// How a served tool is called by the model of `subject`.
+pub(crate) fn spelling(subject: &Subject) -> impl Fn(&str) -> String {
+    (subject.dialect)().facts().spelling
+}
+
 /// One test a case and tool.
 macro_rules! for_each_tool {
     ($($case:path as $name:ident),* $(,)?) => {
@@ -160,5 +167,7 @@ for_each_tool! {
     super::hostile::nothing_outlives_ecr as nothing_outlives_ecr,
     super::hostile::the_obedient_model_gets_nowhere as the_obedient_model_gets_nowhere,
     super::hostile::the_kernel_saw_nothing_else as the_kernel_saw_nothing_else,
+    super::rehearsal::a_version_that_was_not_tested_is_rehearsed_once as a_version_that_was_not_tested_is_rehearsed_once,
+    super::tape::a_run_repeats_offline as a_run_repeats_offline,
     super::killed::the_placeholder_dies_with_the_pass as the_placeholder_dies_with_the_pass,
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ecr::engine::cli::{CliEngine, CliSettings};
+use ecr::engine::cli::{CliEngine, CliSettings, Rehearsals};
 use ecr::engine::{Doors, DoorsSettings};
 use ecr::gateway::tools::mcp_service;
 use ecr::gateway::{
@@ -68,8 +68,13 @@ pub(crate) struct Rig {
 }
 
 impl Rig {
+    /// The engine itself, for the rules that all engines have to keep.
+    pub(crate) fn engine(&self) -> Arc<dyn ReviewEngine> {
+        Arc::clone(&self.engine) as Arc<dyn ReviewEngine>
+    }
+
     /// `None` where there is no such program.
-    pub(super) async fn new(subject: &'static Subject, script: Script) -> Option<Self> {
+    pub(crate) async fn new(subject: &'static Subject, script: Script) -> Option<Self> {
         let limits = PassLimits {
             stall: Duration::from_secs(2),
             ..PassLimits::default()
@@ -126,6 +131,7 @@ impl Rig {
             search: search.into(),
             reviewed: Vec::new(),
             require,
+            rehearsals: Rehearsals::default(),
         };
         Some(Self {
             subject,

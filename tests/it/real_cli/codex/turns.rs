@@ -63,3 +63,38 @@ async fn broken_arguments_go_back_to_the_model() {
     let second = rig.body(1).to_string();
     assert!(second.contains("EOF while parsing"), "{second}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn its_resource_tools_find_no_such_method() {
+    let mut calls = Reply::default();
+    let tools = [
+        ("list_mcp_resources", json!({"server": "tree"})),
+        ("list_mcp_resource_templates", json!({"server": "tree"})),
+        (
+            "read_mcp_resource",
+            json!({"server": "tree", "uri": "file:///etc/passwd"}),
+        ),
+    ];
+    for (tool, arguments) in &tools {
+        calls = calls.tool(tool, arguments.clone());
+    }
+    let script = Script::new([calls.into(), finish(&CODEX).into()]);
+    let Some(rig) = Rig::new(&CODEX, script).await else {
+        return;
+    };
+    let outcome = rig.run().await.unwrap();
+    assert_eq!(outcome.completion, Completion::Complete);
+    let second = rig.body(1);
+    let answers: Vec<_> = second["input"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|item| item["type"] == "function_call_output")
+        .map(|item| item["output"].to_string())
+        .collect();
+    assert_eq!(answers.len(), tools.len(), "{second}");
+    for answer in answers {
+        assert!(answer.contains("-32601"), "{answer}");
+        assert!(!answer.contains("root:x:"), "{answer}");
+    }
+}
