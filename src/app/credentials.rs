@@ -595,15 +595,14 @@ mod tests {
                 assert!(lock.check(names).is_err(), "{line}");
                 continue;
             }
-            let env = match input.get("token") {
-                Some(token) => environment(&[("T", token.as_str().unwrap())]),
-                None => {
-                    let env = input["env"].as_object().unwrap().iter();
-                    let env: Vec<_> = env
-                        .map(|(k, v)| (k.as_str(), v.as_str().unwrap()))
-                        .collect();
-                    environment(&env)
-                }
+            let env = if let Some(token) = input.get("token") {
+                environment(&[("T", token.as_str().unwrap())])
+            } else {
+                let env = input["env"].as_object().unwrap().iter();
+                let env: Vec<_> = env
+                    .map(|(k, v)| (k.as_str(), v.as_str().unwrap()))
+                    .collect();
+                environment(&env)
             };
             let ok = expected["ok"].as_bool().unwrap();
             if let Some(entries) = input["config"].get("entries") {

@@ -240,9 +240,8 @@ pub async fn review(
         (None, Some(patch)) => patch,
         (None, None) => return Err(AppError::plain("no source for the review")),
     };
-    let setup = load_setup(&request, environment, local.as_ref(), &cancel);
-    let loading = load(source, &request, started, &cancel);
-    tokio::pin!(setup, loading);
+    let mut setup = Box::pin(load_setup(&request, environment, local.as_ref(), &cancel));
+    let mut loading = Box::pin(load(source, &request, started, &cancel));
     // git lists the work tree for the one while it compares trees for the other. A patch may come from a pipe that cannot be
     // read twice: it is left alone until the set-up is known to be good.
     let mut loaded = None;

@@ -2,6 +2,7 @@
 //! leaves the process.
 
 use std::collections::VecDeque;
+use std::fmt::Write as _;
 use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
 
@@ -240,9 +241,9 @@ fn as_events(events: &[Value], chat: bool) -> String {
     let mut text = String::new();
     for event in events {
         if let Some(kind) = event["type"].as_str() {
-            text.push_str(&format!("event: {kind}\n"));
+            let _ = writeln!(text, "event: {kind}");
         }
-        text.push_str(&format!("data: {event}\n\n"));
+        let _ = write!(text, "data: {event}\n\n");
     }
     if chat {
         text.push_str("data: [DONE]\n\n");

@@ -1,5 +1,7 @@
 //! `ecr doctor` for a terminal.
 
+use std::fmt::Write as _;
+
 use super::layout::{Page, Paint, TerminalOptions, Verbosity};
 use super::safe::printable_line;
 use crate::state::doctor::{DoctorV1, Engine, Model, Problem, SetupFrom, Standing};
@@ -174,15 +176,15 @@ fn engine_words(engine: &Engine, verbosity: Verbosity) -> String {
         Standing::NotInstalled => format!("{name}: not installed"),
     };
     if let Some(path) = &engine.path {
-        words.push_str(&format!(", {path}"));
+        let _ = write!(words, ", {path}");
     }
     if engine.standing == Standing::Refused
         && let Some(problem) = &engine.problem
     {
-        words.push_str(&format!(": {problem}"));
+        let _ = write!(words, ": {problem}");
     }
     if let (true, Some(sha256)) = (verbosity == Verbosity::Verbose, &engine.sha256) {
-        words.push_str(&format!(", SHA-256 {sha256}"));
+        let _ = write!(words, ", SHA-256 {sha256}");
     }
     if !engine.needed && engine.standing != Standing::BuiltIn {
         words.push_str(" (not in use here)");

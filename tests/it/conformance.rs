@@ -179,8 +179,8 @@ impl Subject {
             model: self.model.clone(),
             diff: Arc::clone(&self.diff),
             files: (0..self.diff.files.len()).collect(),
-            system: "".into(),
-            task: "".into(),
+            system: "You review.".into(),
+            task: "Review the change.".into(),
             schema: None,
         }
     }

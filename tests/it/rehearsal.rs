@@ -1,6 +1,5 @@
 //! The self-test of the jar with a tool of our own making, which is bash: an honest one, and some that are not.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,7 +60,7 @@ struct Fake {
 }
 
 impl Fake {
-    fn new(mode: Mode, flags: &'static [&'static str]) -> Arc<dyn CliDialect> {
+    fn of(mode: Mode, flags: &'static [&'static str]) -> Arc<dyn CliDialect> {
         let facts = CliFacts {
             name: "fake",
             title: "Fake",
@@ -151,7 +150,7 @@ impl CliDialect for Fake {
 
 fn settings(folder: Option<PathBuf>, time: Duration) -> CliSettings {
     CliSettings {
-        search: std::env::var_os("PATH").unwrap_or_else(OsString::new),
+        search: std::env::var_os("PATH").unwrap_or_default(),
         reviewed: Vec::new(),
         require: Level::Full,
         rehearsals: Rehearsals { folder, time },
@@ -159,7 +158,7 @@ fn settings(folder: Option<PathBuf>, time: Duration) -> CliSettings {
 }
 
 async fn look(mode: Mode, time: Duration) -> Result<Installed, Refused> {
-    examine(&Fake::new(mode, &["--norc"]), &settings(None, time)).await
+    examine(&Fake::of(mode, &["--norc"]), &settings(None, time)).await
 }
 
 fn has_jar() -> bool {
@@ -212,25 +211,25 @@ async fn only_what_was_found_out_is_remembered() {
     let count = || std::fs::read_dir(state.path()).unwrap().count();
     let with = |time| settings(Some(state.path().to_owned()), time);
     // Too slow this time says nothing about the next.
-    let stuck = Fake::new(Mode::Stuck, &[]);
+    let stuck = Fake::of(Mode::Stuck, &[]);
     assert!(
         examine(&stuck, &with(Duration::from_secs(1)))
             .await
             .is_err()
     );
     assert_eq!(count(), 0);
-    let leaky = Fake::new(Mode::Leaky, &[]);
+    let leaky = Fake::of(Mode::Leaky, &[]);
     assert!(examine(&leaky, &with(LONG)).await.is_err());
     assert_eq!(count(), 1);
     // The program is the same, so nobody asks the honest one.
-    let honest = Fake::new(Mode::Honest, &[]);
+    let honest = Fake::of(Mode::Honest, &[]);
     let refused = examine(&honest, &with(LONG)).await.unwrap_err();
     assert!(refused.why.contains("was read"), "{refused}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_its_flags_it_is_not_even_rehearsed() {
-    let fake = Fake::new(Mode::Honest, &["--norc", "--no-such-flag"]);
+    let fake = Fake::of(Mode::Honest, &["--norc", "--no-such-flag"]);
     let refused = examine(&fake, &settings(None, LONG)).await.unwrap_err();
     assert!(
         refused.why.contains("does not know --no-such-flag"),
@@ -243,7 +242,7 @@ async fn a_machine_wide_policy_refuses_the_tool() {
     let place = tempfile::tempdir().unwrap();
     let path: &'static str = Box::leak(place.path().to_str().unwrap().to_owned().into_boxed_str());
     let policy: &'static [&'static str] = Box::leak(Box::new([path]));
-    let fake = Fake::new(Mode::Honest, &[]);
+    let fake = Fake::of(Mode::Honest, &[]);
     let facts = CliFacts {
         policy,
         tested: (Version(0, 0, 0), Version(999, 0, 0)),

@@ -108,20 +108,19 @@ pub(super) async fn rehearsed(
         .as_deref()
         .map(|folder| folder.join(format!("{}-{}.json", facts.name, &key.sha256[..16])));
     let known = file.as_deref().and_then(|file| recall(file, &key));
-    let held = match known {
-        Some(held) => held,
-        None => {
-            let held = hold(dialect, settings, installed).await;
-            if let (Some(file), false) = (&file, matches!(held, Held::Unknown(_))) {
-                let failed = match &held {
-                    Held::No(words) => Some(words.clone()),
-                    Held::Yes | Held::Unknown(_) => None,
-                };
-                // Not remembered is held again by the next run.
-                let _ = remember(file, &Remembered { failed, ..key });
-            }
-            held
+    let held = if let Some(held) = known {
+        held
+    } else {
+        let held = hold(dialect, settings, installed).await;
+        if let (Some(file), false) = (&file, matches!(held, Held::Unknown(_))) {
+            let failed = match &held {
+                Held::No(words) => Some(words.clone()),
+                Held::Yes | Held::Unknown(_) => None,
+            };
+            // Not remembered is held again by the next run.
+            let _ = remember(file, &Remembered { failed, ..key });
         }
+        held
     };
     let (why, next) = match held {
         Held::Yes => return Ok(()),

@@ -165,12 +165,17 @@ impl Shared {
     }
 
     /// Lets a call in, or says why not. `finish` is no call in flight: it waits for those.
+    ///
+    /// A client that makes the calls of one turn at once may send `finish` before a report that the model wrote first,
+    /// so reports are taken as long as the pass lives; no further turn can follow, the model door is closed.
     fn enter(self: &Arc<Self>, name: &str) -> Result<(Tool, Option<InFlight>), String> {
         let mut state = self.lock();
-        if state.phase != Phase::Open {
+        let named = Tool::named(name).filter(|tool| self.offers(*tool));
+        let late = state.phase != Phase::Open;
+        if late && !(named.is_some_and(Tool::reports) && state.calls < self.settings.tool_calls) {
             return Err(FINISHED.to_owned());
         }
-        let Some(tool) = Tool::named(name).filter(|tool| self.offers(*tool)) else {
+        let Some(tool) = named else {
             let names: Vec<_> = self.offered().map(Tool::name).collect();
             return Err(format!(
                 "no tool {}: there is {}",

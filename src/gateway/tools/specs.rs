@@ -65,6 +65,11 @@ impl Tool {
         !matches!(self, Self::Report | Self::Retract | Self::Finish)
     }
 
+    /// True when it says something about a defect.
+    pub(super) fn reports(self) -> bool {
+        matches!(self, Self::Report | Self::Retract)
+    }
+
     /// True when there is nothing for it to do without a tree.
     pub(super) fn needs_tree(self) -> bool {
         matches!(self, Self::Read | Self::Grep | Self::Glob | Self::List)

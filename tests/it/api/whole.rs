@@ -292,9 +292,7 @@ async fn faults_at_every_stage_end_in_the_right_verdict() {
     let faults = [
         Fault {
             name: "a storm of 429",
-            step: |_, n| {
-                (n < 12).then(|| Step::status(429, "{}").header("retry-after", "0").into())
-            },
+            step: |_, n| (n < 12).then(|| Step::status(429, "{}").header("retry-after", "0")),
             args: &[],
             code: 1,
             complete: true,
@@ -359,7 +357,10 @@ async fn faults_at_every_stage_end_in_the_right_verdict() {
         Fault {
             name: "a wrong key",
             step: |_, _| {
-                Some(Step::status(401, "{\"error\":{\"message\":\"invalid x-api-key\"}}").into())
+                Some(Step::status(
+                    401,
+                    "{\"error\":{\"message\":\"invalid x-api-key\"}}",
+                ))
             },
             args: &[],
             code: 3,
@@ -439,7 +440,7 @@ async fn three_hundred_files_of_other_peoples_code() {
     };
     let repo = TestRepo::init();
     for (at, text) in sources.iter().enumerate() {
-        repo.write(&format!("src/m{:02}/f{at}.rs", at / 12), text);
+        repo.write(format!("src/m{:02}/f{at}.rs", at / 12), text);
     }
     let files: Arc<Vec<String>> = Arc::new(
         (0..300)

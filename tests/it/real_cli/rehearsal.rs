@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ecr::engine::cli::{
     CliDialect, CliFacts, CliSettings, EventReader, Launch, PassFacts, Rehearsals, Standing,
@@ -22,7 +22,7 @@ struct Unknown {
 }
 
 impl Unknown {
-    fn new(subject: &Subject) -> Arc<dyn CliDialect> {
+    fn of(subject: &Subject) -> Arc<dyn CliDialect> {
         let dialect = (subject.dialect)();
         let facts = CliFacts {
             tested: (Version(0, 0, 1), Version(0, 0, 2)),
@@ -70,11 +70,9 @@ pub(super) async fn a_version_that_was_not_tested_is_rehearsed_once(subject: &'s
             time: Duration::from_secs(60),
         },
     };
-    let dialect = Unknown::new(subject);
-    let begun = Instant::now();
+    let dialect = Unknown::of(subject);
     let found = examine(&dialect, &settings).await.unwrap();
     assert_eq!(found.standing, Standing::Rehearsed);
-    println!("{}: {:?}", subject.name, begun.elapsed());
 
     // What is remembered decides the next time.
     let files: Vec<_> = std::fs::read_dir(&folder).unwrap().flatten().collect();
