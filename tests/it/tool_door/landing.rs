@@ -83,7 +83,7 @@ async fn near_the_deadline_only_reporting_is_served() {
         "finished: end your turn now"
     );
     assert!(session.finished());
-    let words = refused(&session, "report", finding()).await;
+    let words = refused(&session, "list", json!({"path": ""})).await;
     assert_eq!(
         words,
         "the pass is finished: nothing more is served, end your turn"
