@@ -14,9 +14,9 @@ const VARYING: &[(&str, &str)] = &[
     ("ecr-pass-[A-Za-z0-9_-]{43}", "<placeholder>"),
     ("[^\\s\"'`]*/ecr-run-[A-Za-z0-9]{6,}", "<run>"),
     ("127\\.0\\.0\\.1:[0-9]{1,5}", "127.0.0.1:<port>"),
-    // Sessions, requests, messages of a client.
+    // Sessions, requests, messages of a client, also as `msg_…`.
     (
-        "\\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\\b",
+        "(?:\\b|_)[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\\b",
         "<id>",
     ),
     // Days and times, as clients tell them to the model.
@@ -147,7 +147,7 @@ mod tests {
         let body = |date: &str, id: &str, run: &str, port: u16| {
             json!({
                 "model": "m", "metadata": {"user_id": id}, "prompt_cache_key": id,
-                "system": format!("Today is {date}. cwd /tmp/x/ecr-run-{run}/cwd, session {id}"),
+                "system": format!("Today is {date}. cwd /tmp/x/ecr-run-{run}/cwd, session {id}, msg_{id}"),
                 "messages": [{"role": "user", "content": format!("http://127.0.0.1:{port}/mcp")}],
             })
         };

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::Subject;
 use super::install::installed;
-use super::rig::{finish, key, room, spelled};
+use super::rig::{confirmed, finish, key, room, spelled};
 use crate::support::model_server::{ModelServer, Reply, ReplyUsage, Script, Step};
 use crate::support::repo::TestRepo;
 
@@ -92,6 +92,7 @@ pub(super) async fn a_run_repeats_offline(subject: &'static Subject) {
         Reply::default().tool(&spelled(subject, "report"), report(1)),
         Reply::default().tool(&spelled(subject, "report"), report(2)),
         finish(subject),
+        confirmed(subject),
     ] {
         server.script().push(reply.usage(usage));
     }
