@@ -119,7 +119,10 @@ mod tests {
                 r#"{"message":"Unprocessable Entity","errors":["a\nb"]}"#,
                 "Unprocessable Entity: a b",
             ),
-            ("<!DOCTYPE html><html>Unicorn!", "an HTML page instead of JSON"),
+            (
+                "<!DOCTYPE html><html>Unicorn!",
+                "an HTML page instead of JSON",
+            ),
             ("", "no reason given"),
             ("{\"message\":\"\\u001b[31mred\"}", "\\u{1b}[31mred"),
         ] {
@@ -136,7 +139,11 @@ mod tests {
             answer(&[("link", links)], "").next_page().as_deref(),
             Some("https://h/r/1?a=1&page=3")
         );
-        assert!(answer(&[("link", "<x>; rel=\"last\"")], "").next_page().is_none());
+        assert!(
+            answer(&[("link", "<x>; rel=\"last\"")], "")
+                .next_page()
+                .is_none()
+        );
         assert!(answer(&[], "").next_page().is_none());
     }
 

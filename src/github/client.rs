@@ -148,8 +148,7 @@ impl GitHub {
     fn redirect(&self, ask: &Ask<'_>, from: &Url, answer: &Answer) -> Option<Url> {
         let target = answer.headers.get(LOCATION)?.to_str().ok()?;
         let target = from.join(target).ok()?;
-        let keeps_method =
-            ask.method == Method::GET || matches!(answer.status.as_u16(), 307 | 308);
+        let keeps_method = ask.method == Method::GET || matches!(answer.status.as_u16(), 307 | 308);
         (keeps_method && self.is_ours(&target)).then_some(target)
     }
 

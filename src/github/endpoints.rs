@@ -152,7 +152,9 @@ impl RepoName {
                 let authority = authority.rsplit('@').next()?;
                 let same = authority == host
                     || authority.split(':').next() == Some(host)
-                    || server.port().is_some_and(|p| authority == format!("{host}:{p}"));
+                    || server
+                        .port()
+                        .is_some_and(|p| authority == format!("{host}:{p}"));
                 same.then_some(path)?
             }
             None => {

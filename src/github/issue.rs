@@ -152,7 +152,14 @@ impl GitHub {
     fn comment_url(&self, repo: &RepoName, id: u64) -> reqwest::Url {
         let id = id.to_string();
         self.endpoints().rest(
-            &["repos", repo.owner(), repo.name(), "issues", "comments", &id],
+            &[
+                "repos",
+                repo.owner(),
+                repo.name(),
+                "issues",
+                "comments",
+                &id,
+            ],
             &[],
         )
     }

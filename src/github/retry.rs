@@ -97,9 +97,8 @@ fn limit(
     headers: &HeaderMap,
     words: &str,
 ) -> Option<Duration> {
-    let number = |name: &str| -> Option<u64> {
-        headers.get(name)?.to_str().ok()?.trim().parse().ok()
-    };
+    let number =
+        |name: &str| -> Option<u64> { headers.get(name)?.to_str().ok()?.trim().parse().ok() };
     let spent = number("x-ratelimit-remaining") == Some(0);
     let secondary = words.contains("secondary rate limit") || words.contains("abuse detection");
     let primary = words.contains("api rate limit exceeded");
@@ -158,7 +157,10 @@ mod tests {
         let words = "resource not accessible by integration";
         assert_eq!(decide(true, 403, &[], words), Next::Stop);
         // `remaining: 0` alone is the last request that was allowed, and it was refused for a reason of its own.
-        let spent = [("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "1030")];
+        let spent = [
+            ("x-ratelimit-remaining", "0"),
+            ("x-ratelimit-reset", "1030"),
+        ];
         assert_eq!(decide(true, 403, &spent, words), Next::Stop);
     }
 
@@ -167,12 +169,18 @@ mod tests {
         let limited = |seconds| Next::Limited(Duration::from_secs(seconds));
         let secondary = "you have exceeded a secondary rate limit";
         let primary = "api rate limit exceeded for installation";
-        let spent = [("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "1030")];
+        let spent = [
+            ("x-ratelimit-remaining", "0"),
+            ("x-ratelimit-reset", "1030"),
+        ];
         for status in [403, 429] {
             // Even what creates something: a limited request was not carried out.
             for repeatable in [true, false] {
                 let retry_after = [("retry-after", "7")];
-                assert_eq!(decide(repeatable, status, &retry_after, secondary), limited(7));
+                assert_eq!(
+                    decide(repeatable, status, &retry_after, secondary),
+                    limited(7)
+                );
                 assert_eq!(decide(repeatable, status, &[], secondary), limited(60));
                 assert_eq!(decide(repeatable, status, &spent, primary), limited(31));
             }

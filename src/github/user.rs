@@ -111,7 +111,11 @@ impl GitHub {
     }
 
     /// What `login` may do in `repo`. Somebody that GitHub does not know may do nothing.
-    pub async fn permission(&self, repo: &RepoName, login: &str) -> Result<Permission, GitHubError> {
+    pub async fn permission(
+        &self,
+        repo: &RepoName,
+        login: &str,
+    ) -> Result<Permission, GitHubError> {
         let action = format!("ask what {} may do", crate::model::printable(login));
         let url = self.endpoints().rest(
             &[

@@ -45,7 +45,10 @@ impl Wire {
         }
     }
 
-    async fn exchange(self, request: Request<OctoBody>) -> Result<Response<Full<Bytes>>, WireError> {
+    async fn exchange(
+        self,
+        request: Request<OctoBody>,
+    ) -> Result<Response<Full<Bytes>>, WireError> {
         let (parts, body) = request.into_parts();
         let unusable = |message: String| WireError {
             message,

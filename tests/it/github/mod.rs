@@ -1,0 +1,3 @@
+//! GitHub: the client over the fake, pull requests as a source, `ecr ci`.
+
+mod client;
