@@ -10,7 +10,7 @@ use reqwest::Url;
 
 use super::engines::Confinement;
 use super::tape::Tape;
-use super::{AppError, Environment, engines};
+use super::{AppError, Environment, engines, network};
 use crate::config::{
     AuthEntry, AuthMode, EngineChoice, LoadedConfig, Price, Protocol as ConfigProtocol, key_env,
 };
@@ -18,7 +18,6 @@ use crate::diff::glob::Glob;
 use crate::engine::{Doors, DoorsSettings};
 use crate::gateway::tools::{Withheld, mcp_service};
 use crate::gateway::{Credential, Gateway, GatewaySettings, PassLimits, Protocol, Upstream};
-use crate::http::{HttpClient, HttpSettings, ProxySettings, Transport};
 use crate::ledger::{PriceTable, Prices, Rates, RunCaps};
 use crate::model::{Cost, EngineName, ModelId, SandboxInfo, Secret};
 use crate::pipeline::{EngineSet, Plan, PlannedAgent, TaskWriter};
@@ -210,7 +209,7 @@ pub(super) async fn connect(
         return Ok(connected);
     }
     let secure = upstreams.values().any(|u| u.base_url.scheme() == "https");
-    let transport = tape.transport(|| client(environment, secure))?;
+    let transport = tape.transport(|| network::client(environment, secure))?;
     let gateway = Gateway::start(GatewaySettings {
         transport,
         tools: Some(mcp_service),
@@ -227,7 +226,7 @@ pub(super) async fn connect(
                 .collect(),
         ),
         concurrent_calls: *concurrency,
-        clock: now,
+        clock: network::now,
     })
     .await
     .map_err(|error| {
@@ -252,27 +251,6 @@ pub(super) async fn connect(
     Ok(connected)
 }
 
-/// The client that the model calls go through.
-fn client(environment: &Environment, secure: bool) -> Result<Arc<dyn Transport>, AppError> {
-    let client = HttpClient::new(&HttpSettings {
-        proxy: proxies(environment),
-        ..HttpSettings::default()
-    })
-    .map_err(|error| AppError::new(error.to_string(), "check the proxy variables"))?;
-    if let Some(problem) = client.tls_problem().filter(|_| secure) {
-        return Err(AppError::new(
-            format!("https does not work on this machine: {problem}"),
-            "install the package ca-certificates, or set SSL_CERT_FILE",
-        ));
-    }
-    Ok(Arc::new(client))
-}
-
-/// Seconds since the Unix epoch.
-fn now() -> u64 {
-    u64::try_from(jiff::Timestamp::now().as_second()).unwrap_or(0)
-}
-
 fn prices(price: &Price) -> Prices {
     Prices::flat(Rates {
         input: price.input,
@@ -280,21 +258,6 @@ fn prices(price: &Price) -> Prices {
         cache_read: price.cache_read.unwrap_or(price.input),
         cache_write: price.cache_write.unwrap_or(price.input),
     })
-}
-
-fn proxies(environment: &Environment) -> ProxySettings {
-    // The lower-case spelling is the older one and wins, as in curl.
-    let text = |name: &str| {
-        environment
-            .text(&name.to_ascii_lowercase())
-            .or_else(|| environment.text(name))
-            .map(str::to_owned)
-    };
-    ProxySettings {
-        http: text("HTTP_PROXY").map(Secret::new),
-        https: text("HTTPS_PROXY").map(Secret::new),
-        bypass: text("NO_PROXY"),
-    }
 }
 
 /// Where the models of a provider are, with the credential that the environment holds; without an environment, which is

@@ -35,7 +35,9 @@ use crate::port::{
 use crate::process::sandbox::Level;
 use crate::render::{self, Format, RenderContext, TerminalOptions};
 use crate::reporter::{FileReporter, ProgressMode, ProgressReporter, TerminalReporter};
-use crate::source::{LocalSource, PatchInput, PatchSource, Selection};
+use crate::source::{
+    LocalSource, PatchInput, PatchSource, PullRequestInput, PullRequestSource, Selection,
+};
 use crate::state::run_log::RunLine;
 use crate::state::saved::{SavedRun, encode};
 use crate::tree::Tree;
@@ -49,6 +51,17 @@ pub enum Input {
     PatchFile(PathBuf),
     /// A patch that was read from standard input.
     PatchBytes(Arc<[u8]>),
+    /// A pull request whose objects were fetched.
+    PullRequest(Box<PullRequestInput>, TrustedSide),
+}
+
+/// Where the configuration of a pull request's review comes from. Never its head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TrustedSide {
+    /// The tip of its base branch: in CI.
+    Base,
+    /// The checkout around the current folder: the developer's own.
+    Checkout,
 }
 
 /// Changes of a local repository.
@@ -214,11 +227,24 @@ pub async fn review(
         )),
         _ => None,
     };
+    let pull = match &request.input {
+        Input::PullRequest(input, _) => Some(PullRequestSource::new(
+            environment.variables().collect::<HostEnv>(),
+            input.as_ref().clone(),
+            cancel.clone(),
+        )),
+        _ => None,
+    };
     // Until there is a plan, there is nothing to report: a signal's error is the signal.
     let interrupted = |error| watch.interrupt().map_or(error, AppError::interrupted);
-    let setup = load_setup(&request, environment, local.as_ref(), &cancel)
-        .await
-        .map_err(interrupted)?;
+    let setup = load_setup(
+        &request,
+        environment,
+        (local.as_ref(), pull.as_ref()),
+        &cancel,
+    )
+    .await
+    .map_err(interrupted)?;
     let tape = Tape::open(&request.tape, environment.cwd())?;
     if !tape.is_live() && setup.reviewers.is_empty() {
         return Err(AppError::new(
@@ -231,15 +257,18 @@ pub async fn review(
             let _ = writeln!(talk, "{warning}");
         }
     }
-    let source: Box<dyn ReviewSource> = match (&request.input, local) {
-        (_, Some(local)) => Box::new(local),
-        (Input::PatchBytes(bytes), None) => {
+    let source: Box<dyn ReviewSource> = match (&request.input, local, pull) {
+        (_, Some(local), _) => Box::new(local),
+        (_, _, Some(pull)) => Box::new(pull),
+        (Input::PatchBytes(bytes), ..) => {
             Box::new(PatchSource::new(PatchInput::Bytes(Arc::clone(bytes))))
         }
-        (Input::PatchFile(path), None) => Box::new(PatchSource::new(PatchInput::File(
+        (Input::PatchFile(path), ..) => Box::new(PatchSource::new(PatchInput::File(
             environment.cwd().join(path),
         ))),
-        (Input::Local(_), None) => return Err(AppError::plain("no source for a local review")),
+        (Input::Local(_) | Input::PullRequest(..), ..) => {
+            return Err(AppError::plain("there is no source for this review"));
+        }
     };
 
     let context = RenderContext::new(terminal_options(&display, request.save, setup.root.clone()));
@@ -554,12 +583,13 @@ async fn execute(
 /// How engine processes are confined: completely for other people's work, as configured for one's own.
 fn confinement(setup: &Setup, request: &Request) -> Confinement {
     let require = match (&request.input, setup.loaded.config.sandbox_require) {
-        (Input::PatchFile(_) | Input::PatchBytes(_), _) | (_, SandboxLevel::Full) => Level::Full,
+        (Input::PatchFile(_) | Input::PatchBytes(_) | Input::PullRequest(..), _)
+        | (_, SandboxLevel::Full) => Level::Full,
         (Input::Local(_), SandboxLevel::Files) => Level::Files,
         (Input::Local(_), SandboxLevel::None) => Level::None,
     };
     Confinement {
-        reviewed: setup.root.iter().cloned().collect(),
+        reviewed: setup.reviewed.clone(),
         require,
     }
 }

@@ -59,7 +59,7 @@ pub(super) enum ColorWhen {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Review local changes, staged changes, a range of commits or a patch
+    /// Review local changes, staged changes, a range of commits, a pull request or a patch
     Review(ReviewArgs),
     /// Run the whole pipeline on a small sample repository made on the spot
     Demo(DemoArgs),
@@ -97,6 +97,14 @@ pub(super) struct ReviewArgs {
     /// Review a patch file, or standard input with `-`; there is no tree to read from
     #[arg(long, value_name = "FILE|-")]
     pub(super) diff: Option<PathBuf>,
+
+    /// Review a pull request on GitHub: its number or address (GH_TOKEN, GITHUB_TOKEN, or `gh auth login`)
+    #[arg(long, value_name = "N|URL", conflicts_with_all = ["staged", "base", "head", "diff"])]
+    pub(super) pr: Option<String>,
+
+    /// The repository of `--pr`, where the checkout's `origin` is another
+    #[arg(long, value_name = "OWNER/NAME", requires = "pr")]
+    pub(super) repo: Option<String>,
 
     /// Only these reviewers, comma separated
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
@@ -312,6 +320,8 @@ mod tests {
             &["--head", "x"],
             &["--json", "--format", "sarif"],
             &["--no-fail", "--fail-on", "never"],
+            &["--pr", "1", "--staged"],
+            &["--repo", "o/r"],
         ] {
             assert!(parse(args).is_err(), "{args:?}");
         }

@@ -16,7 +16,7 @@ use super::stream::{self, Streams};
 use crate::app::review::{self, Display, FailOn, Finished, Input, LocalInput, OutputSpec, Request};
 use crate::app::schema::{self, Schema};
 use crate::app::tape::TapeChoice;
-use crate::app::{AppError, Environment, demo, explain, ref_check, stats};
+use crate::app::{AppError, Environment, demo, explain, pull, ref_check, stats};
 use crate::config::env::{ECR_VERBOSE, is_on};
 
 /// Runs ecr with `args` (the program's name first) and gives the exit code.
@@ -219,7 +219,12 @@ async fn run_review(
         .map(|text| text.parse())
         .collect::<Result<_, _>>()?;
     review::check_outputs(&outputs, args.plan, environment)?;
+    let pull = match &args.pr {
+        Some(selector) => Some(pull::prepare(selector, args.repo.as_deref(), environment).await?),
+        None => None,
+    };
     let input = match (args.diff, args.staged, args.base) {
+        _ if let Some(pull) = &pull => pull.input(),
         (Some(path), _, _) if path == Path::new("-") => Input::PatchBytes(read_stdin()?),
         (Some(path), _, _) => Input::PatchFile(path),
         (None, true, _) => Input::Local(LocalInput::Staged),

@@ -84,10 +84,7 @@ impl PullRequestSource {
                 format!("commit {} cannot be read: {error}", commit.short()),
                 "nothing was reviewed; run it again",
             )),
-            Err(_) => Err(failed(
-                "reading the objects was aborted",
-                "run it again",
-            )),
+            Err(_) => Err(failed("reading the objects was aborted", "run it again")),
         }
     }
 
@@ -113,10 +110,7 @@ impl PullRequestSource {
         let raw = self
             .repository()
             .await?
-            .diff(
-                &object(&self.input.merge_base)?,
-                &object(&self.input.head)?,
-            )
+            .diff(&object(&self.input.merge_base)?, &object(&self.input.head)?)
             .await
             .map_err(from_git)?;
         let parsed = tokio::task::spawn_blocking(move || {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::Request;
+use super::{Input, Request, TrustedSide};
 use crate::app::{AppError, Environment, models};
 use crate::config::env::{ECR_CONFIG_DIR, REVIEWER_MODEL};
 use crate::config::{
@@ -18,7 +18,7 @@ use crate::git::{HostEnv, Repository};
 use crate::model::{RepoPath, Severity};
 use crate::pipeline::PlannedAgent;
 use crate::port::ReviewEngine;
-use crate::source::LocalSource;
+use crate::source::{LocalSource, PullRequestSource};
 use crate::tree::{MemoryTree, Tree};
 
 /// A rule or set-up file larger than this is refused.
@@ -33,6 +33,8 @@ pub(super) struct Setup {
     pub(super) root: Option<PathBuf>,
     /// The set-up folder on disk, where there is one in the repository.
     pub(super) folder: Option<PathBuf>,
+    /// Folders that may hold a stranger's files: nothing in them is started.
+    pub(super) reviewed: Vec<PathBuf>,
     /// For stderr.
     pub(super) warnings: Vec<String>,
     settings: CheckSettings,
@@ -45,28 +47,50 @@ impl Setup {
     }
 }
 
-/// Loads the set-up. For one's own work and for a patch it is the checkout's, on disk.
+/// Loads the set-up. For one's own work and for a patch it is the checkout's, on disk; for a pull request in CI
+/// it is its base's.
 pub(super) async fn load_setup(
     request: &Request,
     environment: &Environment,
-    local: Option<&LocalSource>,
+    (local, pull): (Option<&LocalSource>, Option<&PullRequestSource>),
     cancel: &CancellationToken,
 ) -> Result<Setup, AppError> {
-    let checkout = checkout(environment, local, cancel).await?;
-    let root = checkout.as_ref().map(|(root, _)| root.clone());
-    let tree = checkout.map_or_else(
-        || Arc::new(MemoryTree::new()) as Arc<dyn Tree>,
-        |(_, tree)| tree,
-    );
     let choice = setup_choice(request.config_dir.as_deref(), environment)?;
+    let trusted = match (&request.input, pull) {
+        (Input::PullRequest(_, TrustedSide::Base), Some(pull)) => Some(pull),
+        _ => None,
+    };
+    let (root, tree) = if let Some(pull) = trusted {
+        if matches!(choice, SetupChoice::Absolute(_)) {
+            return Err(AppError::new(
+                "ECR_CONFIG_DIR: in CI the set-up comes from the base commit, not from a folder of the machine",
+                "give a folder relative to the root of the repository",
+            ));
+        }
+        let tree = pull.trusted_tree().await.map_err(super::source_error)?;
+        (None, tree)
+    } else {
+        let checkout = checkout(environment, local, cancel).await?;
+        let root = checkout.as_ref().map(|(root, _)| root.clone());
+        let tree = checkout.map_or_else(
+            || Arc::new(MemoryTree::new()) as Arc<dyn Tree>,
+            |(_, tree)| tree,
+        );
+        (root, tree)
+    };
+    let mut reviewed: Vec<PathBuf> = root.iter().cloned().collect();
+    if trusted.is_some() {
+        // What is checked out in CI may be the head.
+        reviewed.extend(environment.get("GITHUB_WORKSPACE").map(PathBuf::from));
+    }
     let overrides = Overrides {
         model: request.model.clone(),
         reviewer_model: utf8(environment, REVIEWER_MODEL.name)?.map(str::to_owned),
     };
     let agents = request.agents.clone();
-    let (place, reviewed) = (environment.clone(), root.clone());
+    let (place, folders) = (environment.clone(), reviewed.clone());
     let built = tokio::task::spawn_blocking(move || {
-        let reviewed: Vec<&Path> = reviewed.as_deref().into_iter().collect();
+        let reviewed: Vec<&Path> = folders.iter().map(PathBuf::as_path).collect();
         let mut setup = build(&choice, tree.as_ref(), &overrides, &agents)?;
         setup.reviewers = models::reviewers(&setup.loaded, &agents, &place, &reviewed)?;
         Ok::<_, AppError>(setup)
@@ -81,6 +105,7 @@ pub(super) async fn load_setup(
         _ => None,
     };
     setup.root = root;
+    setup.reviewed = reviewed;
     Ok(setup)
 }
 
@@ -215,6 +240,7 @@ fn build(
         reviewers: Vec::new(),
         root: None,
         folder: None,
+        reviewed: Vec::new(),
         warnings,
         settings,
     })
