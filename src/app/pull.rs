@@ -2,7 +2,7 @@
 
 use tokio_util::sync::CancellationToken;
 
-use super::forge::{Fetched, Forge, fetch, git_hub_error};
+use super::forge::{Fetched, Forge, Scope, fetch, git_hub_error};
 use super::review::{Input, TrustedSide};
 use super::{AppError, Environment};
 use crate::git::{HostEnv, Repository};
@@ -46,7 +46,7 @@ pub async fn prepare(
         .pull(&repo, number)
         .await
         .map_err(|error| git_hub_error(&error))?;
-    let fetched = fetch(&forge, &repo, &pull, &cancel).await?;
+    let fetched = fetch(&forge, &repo, &pull, Scope::Review, &cancel).await?;
     Ok(PullRequestObjects { fetched })
 }
 

@@ -3,5 +3,5 @@
 mod connect;
 mod objects;
 
-pub(super) use connect::{Forge, git_hub_error};
-pub(super) use objects::{Fetched, fetch};
+pub(super) use connect::{Forge, TOKEN_VARIABLES, git_hub_error};
+pub(super) use objects::{Fetched, Scope, fetch};

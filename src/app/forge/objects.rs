@@ -17,11 +17,21 @@ pub(in crate::app) struct Fetched {
     pub(in crate::app) _folder: ObjectFolder,
 }
 
+/// How much is fetched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::app) enum Scope {
+    /// The base's tip only: for its configuration.
+    Base,
+    /// All that a review needs.
+    Review,
+}
+
 /// Fetches the objects of `pull` at the head that was read. A base that cannot be had is an error.
 pub(in crate::app) async fn fetch(
     forge: &Forge,
     repo: &RepoName,
     pull: &PullRequest,
+    scope: Scope,
     cancel: &CancellationToken,
 ) -> Result<Fetched, AppError> {
     let failed = |error: crate::git::GitError| {
@@ -39,7 +49,10 @@ pub(in crate::app) async fn fetch(
     let compared = forge.github.compare(repo, &pull.base.branch, head).await;
     let by_id = match &compared {
         Ok(Comparison { base, merge_base }) => {
-            let commits = distinct(&[head, base, merge_base]);
+            let commits = match scope {
+                Scope::Base => vec![base],
+                Scope::Review => distinct(&[head, base, merge_base]),
+            };
             folder
                 .fetch_commits(&forge.host, &from, &commits, cancel)
                 .await
