@@ -1,5 +1,6 @@
 //! One file a use case; everything below is wired together here.
 
+pub mod ci;
 pub mod demo;
 mod engines;
 mod environment;

@@ -82,7 +82,7 @@ fn parse(selector: &str, forge: &Forge) -> Result<(Option<RepoName>, u64), AppEr
 }
 
 /// The repository that the remote `origin` of the checkout around the current folder names.
-async fn origin(
+pub(super) async fn origin(
     forge: &Forge,
     environment: &Environment,
     cancel: &CancellationToken,

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::job::check;
 use crate::app::runs::create_private_folder;
 use crate::app::{AppError, Environment};
 use crate::github::RepoName;
-use crate::state::output::OutputV1;
-use crate::state::saved;
+use crate::state::comment::StoredReview;
 
 /// The version of the file.
 const VERSION: u32 = 1;
@@ -31,10 +31,8 @@ pub(super) struct Pending {
     pub(super) head: String,
     /// The tag of its comment.
     pub(super) tag: String,
-    /// What the review was made of, for the next run to compare.
-    pub(super) inputs: String,
     /// The review.
-    pub(super) output: OutputV1,
+    pub(super) review: StoredReview,
 }
 
 /// Where they are kept.
@@ -45,8 +43,7 @@ impl Pending {
         (repo, number): (&RepoName, u64),
         head: &str,
         tag: &str,
-        inputs: &str,
-        output: OutputV1,
+        review: StoredReview,
     ) -> Self {
         Self {
             pending_version: VERSION,
@@ -54,8 +51,7 @@ impl Pending {
             number,
             head: head.to_owned(),
             tag: tag.to_owned(),
-            inputs: inputs.to_owned(),
-            output,
+            review,
         }
     }
 }
@@ -131,14 +127,12 @@ impl PendingStore {
         if value.get("pendingVersion") != Some(&VERSION.into()) {
             return Err(bad("another version of ecr wrote it".to_owned()));
         }
-        // The versions of the review inside are checked as for any saved one.
-        let output = value.get("output").cloned().unwrap_or_default();
-        saved::decode(&output.to_string()).map_err(|error| bad(error.to_string()))?;
         let pending: Pending =
             serde_json::from_value(value).map_err(|error| bad(error.to_string()))?;
         if pending.repo != repo.to_string() || pending.number != number {
             return Err(bad("it is about another pull request".to_owned()));
         }
+        check(&pending.review, &pending.head).map_err(bad)?;
         Ok(Some(pending))
     }
 

@@ -17,7 +17,8 @@ use crate::app::signals::SignalWatch;
 use crate::app::{AppError, Environment};
 use crate::github::{GitHubError, Identity, Permission, PullRequest, RepoName};
 use crate::state::comment::{Agents, Command, parse};
-use crate::state::output::{Decision, OutputV1};
+use crate::state::comment::StoredReview;
+use crate::state::output::Decision;
 
 /// The tag of a comment when the configuration cannot be read.
 const DEFAULT_TAG: &str = "expo-ai-code-reviewer";
@@ -70,10 +71,10 @@ impl Ended {
         }
     }
 
-    fn of(output: &OutputV1) -> Self {
+    fn of(review: &StoredReview) -> Self {
         Self {
-            decision: Some(output.decision),
-            complete: output.complete,
+            decision: Some(review.decision),
+            complete: review.complete,
             ..Self::quiet()
         }
     }
@@ -332,14 +333,15 @@ impl Run<'_> {
         )
         .await;
         drop(fetched);
-        let reviewed = match reviewed {
+        let mut reviewed = match reviewed {
             Ok(reviewed) => reviewed,
             Err(problem) => {
                 let error = AppError::plain(problem);
                 return Ok(self.could_not_run(Some(&trusted), &error).await);
             }
         };
-        let mut ended = Ended::of(&reviewed.output);
+        reviewed.review.inputs = Some(inputs);
+        let mut ended = Ended::of(&reviewed.review);
         if self.request.annotate {
             ended.annotations = surface::annotations(&reviewed.annotations);
         }
@@ -347,8 +349,7 @@ impl Run<'_> {
             (&self.repo, self.pull.number),
             self.pull.head.commit.as_str(),
             tag,
-            &inputs,
-            reviewed.output,
+            reviewed.review,
         );
         self.keep_and_post(pending, marker).await?;
         Ok(ended)
@@ -367,20 +368,15 @@ impl Run<'_> {
                 .ok()
         });
         // The head may have moved while the review ran: the comment says so.
-        let moved = match self.forge.github.pull(&self.repo, self.pull.number).await {
-            Ok(now) if now.head.commit.as_str() != pending.head => {
-                Some(now.head.commit.as_str().to_owned())
-            }
-            _ => None,
+        let live = match self.forge.github.pull(&self.repo, self.pull.number).await {
+            Ok(now) => Some(now.head.commit.as_str().to_owned()),
+            Err(_) => None,
         };
         let comment = self.comment(
             &pending.tag,
             marker,
-            Content::Review {
-                output: Box::new(pending.output),
-                inputs: pending.inputs,
-                moved,
-            },
+            Content::Review(Box::new(pending.review)),
+            live,
         )?;
         let posted = self.publish(&comment).await;
         match (&store, kept) {
@@ -419,7 +415,7 @@ impl Run<'_> {
             }
             Err(error) => return Ok(self.could_not_run(None, &error).await),
         };
-        let ended = Ended::of(&pending.output);
+        let ended = Ended::of(&pending.review);
         self.keep_and_post(pending, &marker).await?;
         Ok(ended)
     }

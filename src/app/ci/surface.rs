@@ -6,7 +6,7 @@
 use std::io::Write as _;
 use std::sync::Mutex;
 
-use crate::app::Environment;
+use crate::app::{AppError, Environment};
 
 /// GitHub refuses a step's summary beyond 1 MiB.
 const SUMMARY: usize = 1_000_000;
@@ -26,6 +26,14 @@ impl Log {
     pub(super) fn line(&self, text: &str) {
         let text = crate::render::printable_line(text).replace("##[", "# #[");
         self.write(&format!("ecr: {text}\n"));
+    }
+
+    /// An error, with what to do next.
+    pub fn error(&self, error: &AppError) {
+        self.line(&format!("error: {}", error.message));
+        if let Some(hint) = &error.hint {
+            self.line(&format!("next: {hint}"));
+        }
     }
 
     /// A line of the worker's.

@@ -9,15 +9,16 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::job::{ANNOTATIONS, Job, RESULT};
+use super::job::{ANNOTATIONS, Job};
 use crate::app::forge::TOKEN_VARIABLES;
 use crate::app::review::{self, Display, Finished, Input, Request, Streams, TrustedSide};
 use crate::app::tape::TapeChoice;
-use crate::app::{AppError, Environment};
+use crate::app::{AppError, Environment, network};
 use crate::config::{LoadedConfig, is_forbidden, key_env};
 use crate::model::{Secret, printable};
+use crate::render::comment::{Origin, store};
 use crate::process::{self, End, PrivateFolder, Spec, ToolPath};
-use crate::state::output::OutputV1;
+use crate::state::comment::StoredReview;
 
 /// The hidden command.
 pub(super) const COMMAND: &str = "ci-worker";
@@ -61,8 +62,8 @@ const PASSED: &[&str] = &[
 
 /// What came of it.
 pub(super) struct Reviewed {
-    /// The result.
-    pub(super) output: OutputV1,
+    /// The review.
+    pub(super) review: StoredReview,
     /// Workflow commands, one a line.
     pub(super) annotations: String,
 }
@@ -121,9 +122,9 @@ pub(super) async fn run(
     .await
     .map_err(|error| error.to_string())?;
     let result = job.result(folder.path());
-    let output = match (result, capture.end) {
+    let review = match (result, capture.end) {
         // Cut short or not: what it wrote is whole, and says itself what is missing.
-        (Ok(output), _) => output,
+        (Ok(review), _) => review,
         (Err(_), End::Cancelled) => return Err("the job was cancelled".to_owned()),
         (Err(_), End::Deadline) => {
             return Err(format!("it did not end within {} minutes", DEADLINE.as_secs() / 60));
@@ -137,7 +138,7 @@ pub(super) async fn run(
     let annotations =
         std::fs::read_to_string(folder.path().join(ANNOTATIONS)).unwrap_or_default();
     Ok(Reviewed {
-        output,
+        review,
         annotations,
     })
 }
@@ -176,9 +177,6 @@ pub async fn work(
     talk: Box<dyn std::io::Write + Send>,
 ) -> Result<Finished, AppError> {
     let job = Job::read(folder)?;
-    let output = |format: &str, name: &str| {
-        format!("{format}={}", folder.join(name).display()).parse()
-    };
     let request = Request {
         input: Input::PullRequest(Box::new(job.input()?), TrustedSide::Base),
         agents: job.agents.clone(),
@@ -186,7 +184,7 @@ pub async fn work(
         config_dir: None,
         time_limit: None,
         plan_only: false,
-        outputs: vec![output("json", RESULT)?, output("github", ANNOTATIONS)?],
+        outputs: vec![format!("github={}", folder.join(ANNOTATIONS).display()).parse()?],
         display,
         save: false,
         tape: TapeChoice::Live,
@@ -196,7 +194,18 @@ pub async fn work(
         product: Box::new(std::io::sink()),
         talk,
     };
-    review::review(request, environment, streams).await
+    let finished = review::review(request, environment, streams).await?;
+    if let Finished::Reviewed { review, interrupt } = &finished {
+        let origin = Origin {
+            at: i64::try_from(network::now()).unwrap_or_default(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            // The parent knows what the review was made of.
+            inputs: None,
+            interrupted: interrupt.is_some(),
+        };
+        Job::leave(folder, &store(review, origin))?;
+    }
+    Ok(finished)
 }
 
 #[cfg(test)]
