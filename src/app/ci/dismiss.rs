@@ -2,7 +2,8 @@
 
 use tokio_util::sync::CancellationToken;
 
-use super::compose::{Content, ReviewComment};
+use super::compose::{Content, ReviewComment, Scene};
+use super::journal::Gatekeeper;
 use super::publish::{Compose as _, Place, Published};
 use super::trusted;
 use crate::app::forge::{Forge, Scope, fetch, git_hub_error};
@@ -37,14 +38,20 @@ pub async fn dismiss(
     let command = command(request)?;
     let cancel = CancellationToken::new();
     let forge = Forge::connect(environment, true, &cancel).await?;
-    let repo = match request.repo.as_deref().or(environment.text("GITHUB_REPOSITORY")) {
+    let repo = match request
+        .repo
+        .as_deref()
+        .or(environment.text("GITHUB_REPOSITORY"))
+    {
         Some(text) => RepoName::new(text)
             .map_err(|error| AppError::new(error.to_string(), "write --repo owner/name"))?,
         None => pull::origin(&forge, environment, &cancel).await?,
     };
     let failed = |error: crate::github::GitHubError| git_hub_error(&error);
-    let (pull, identity) =
-        tokio::join!(forge.github.pull(&repo, request.number), forge.github.viewer());
+    let (pull, identity) = tokio::join!(
+        forge.github.pull(&repo, request.number),
+        forge.github.viewer()
+    );
     let pull = pull.map_err(failed)?;
     let identity = identity.map_err(failed)?.ok_or_else(|| {
         AppError::new(
@@ -63,9 +70,16 @@ pub async fn dismiss(
     let fetched = fetch(&forge, &repo, &pull, Scope::Base, &cancel).await?;
     let trusted = trusted::load(&fetched.input, &forge, environment, &cancel).await?;
     let config = &trusted.loaded.config;
+    let gatekeeper = Gatekeeper::default();
+    let scene = Scene {
+        github: &forge.github,
+        repo: &repo,
+        pull: &pull,
+        identity: &identity,
+        gatekeeper: &gatekeeper,
+    };
     let comment = ReviewComment::new(
-        (&forge.github, &repo, &pull),
-        &identity,
+        scene,
         (&config.comment_tag, &config.break_glass_marker),
         Content::Local {
             command: command.clone(),
@@ -83,7 +97,10 @@ pub async fn dismiss(
         let theirs = comments.iter().any(|c| comment.is_ours(&c.body));
         if !theirs {
             return Err(AppError::new(
-                format!("there is no review comment on #{} of {repo}", request.number),
+                format!(
+                    "there is no review comment on #{} of {repo}",
+                    request.number
+                ),
                 "it is written by `ecr ci`",
             ));
         }
@@ -137,7 +154,10 @@ fn command(request: &DismissRequest) -> Result<Command, AppError> {
 /// The command as a comment.
 fn written(command: &Command) -> String {
     let list = |ids: &[crate::model::Fingerprint]| {
-        ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+        ids.iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join(" ")
     };
     match command {
         Command::Dismiss { ids, reason } => match reason {

@@ -85,7 +85,9 @@ fn of(name: &str, payload: &Value, reference: &str) -> Option<Event> {
     let neutral = |text: &str| Some(Event::Neutral(text.to_owned()));
     match name {
         "merge_group" => {
-            return neutral("a merge queue: its pull requests were reviewed before they were queued");
+            return neutral(
+                "a merge queue: its pull requests were reviewed before they were queued",
+            );
         }
         "issue_comment" => {
             if at("/issue/pull_request").is_none_or(Value::is_null) {
@@ -111,12 +113,12 @@ fn of(name: &str, payload: &Value, reference: &str) -> Option<Event> {
         _ => {}
     }
     let from_input = || {
-        ["pr", "pull_request", "number"]
-            .iter()
-            .find_map(|key| match at(&format!("/inputs/{key}"))? {
+        ["pr", "pull_request", "number"].iter().find_map(|key| {
+            match at(&format!("/inputs/{key}"))? {
                 Value::String(text) => text.trim().trim_start_matches('#').parse().ok(),
                 value => value.as_u64(),
-            })
+            }
+        })
     };
     let from_reference = || {
         let rest = reference.strip_prefix("refs/pull/")?;
@@ -159,8 +161,18 @@ mod tests {
             ),
             ("pull_request", json!(null), "refs/pull/9/merge", pull(9)),
             ("push", json!({}), "refs/heads/main", None),
-            ("workflow_dispatch", json!({"inputs": {"pr": "x"}}), "", None),
-            ("workflow_dispatch", json!({"inputs": {"pr": "0"}}), "", None),
+            (
+                "workflow_dispatch",
+                json!({"inputs": {"pr": "x"}}),
+                "",
+                None,
+            ),
+            (
+                "workflow_dispatch",
+                json!({"inputs": {"pr": "0"}}),
+                "",
+                None,
+            ),
         ] {
             assert_eq!(of(name, &payload, reference), expected, "{name} {payload}");
         }
@@ -173,14 +185,25 @@ mod tests {
                 "comment": {"id": 5_000_000_000u64, "body": "/review", "user": {"login": "m", "type": sender}}})
         };
         let pull = json!({"url": "x"});
-        let neutral = |name: &str, payload: &Value| {
-            matches!(of(name, payload, ""), Some(Event::Neutral(_)))
-        };
+        let neutral =
+            |name: &str, payload: &Value| matches!(of(name, payload, ""), Some(Event::Neutral(_)));
         assert!(neutral("merge_group", &json!({})));
-        assert!(neutral("issue_comment", &comment("edited", "User", pull.clone())));
-        assert!(neutral("issue_comment", &comment("created", "Bot", pull.clone())));
-        assert!(neutral("issue_comment", &comment("created", "User", Value::Null)));
-        assert!(neutral("pull_request", &json!({"action": "closed", "pull_request": {"number": 1}})));
+        assert!(neutral(
+            "issue_comment",
+            &comment("edited", "User", pull.clone())
+        ));
+        assert!(neutral(
+            "issue_comment",
+            &comment("created", "Bot", pull.clone())
+        ));
+        assert!(neutral(
+            "issue_comment",
+            &comment("created", "User", Value::Null)
+        ));
+        assert!(neutral(
+            "pull_request",
+            &json!({"action": "closed", "pull_request": {"number": 1}})
+        ));
         let Some(Event::Comment(event)) =
             of("issue_comment", &comment("created", "User", pull), "")
         else {

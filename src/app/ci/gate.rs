@@ -59,12 +59,21 @@ mod tests {
             (pull(&["AI-review:SKIP"], false, true), &all, true, false),
             (pull(&[], false, false), &all, true, false),
             (pull(&[], false, true), &label, false, false),
-            (pull(&["ai-review-please"], false, true), &label, false, false),
+            (
+                pull(&["ai-review-please"], false, true),
+                &label,
+                false,
+                false,
+            ),
             (pull(&["ai-review"], false, true), &label, false, true),
             (pull(&["ai-review"], true, true), &label, false, false),
             (pull(&[], true, true), &label, true, true),
         ] {
-            assert_eq!(skip(&pull, gate, forced).is_none(), goes, "{pull:?} {forced}");
+            assert_eq!(
+                skip(&pull, gate, forced).is_none(),
+                goes,
+                "{pull:?} {forced}"
+            );
         }
     }
 }

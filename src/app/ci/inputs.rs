@@ -45,17 +45,24 @@ pub(super) async fn fingerprint(
     part(env!("CARGO_PKG_VERSION").as_bytes());
     part(&changes);
     part(agents.join(",").as_bytes());
-    part(trusted.reviewer_model.as_deref().unwrap_or_default().as_bytes());
+    part(
+        trusted
+            .reviewer_model
+            .as_deref()
+            .unwrap_or_default()
+            .as_bytes(),
+    );
     let tree = std::sync::Arc::clone(&trusted.tree);
     let folder = match &trusted.loaded.setup {
         SetupOrigin::InRepository(folder) => Some(folder.clone()),
         SetupOrigin::Embedded | SetupOrigin::Outside(_) => None,
     };
     if let Some(folder) = folder {
-        let files = tokio::task::spawn_blocking(move || setup_files(tree.as_ref(), folder.as_ref()))
-            .await
-            .map_err(|_| AppError::plain("reading the set-up was aborted"))?
-            .map_err(|error| AppError::plain(error.to_string()))?;
+        let files =
+            tokio::task::spawn_blocking(move || setup_files(tree.as_ref(), folder.as_ref()))
+                .await
+                .map_err(|_| AppError::plain("reading the set-up was aborted"))?
+                .map_err(|error| AppError::plain(error.to_string()))?;
         for (path, content) in files {
             part(&path);
             part(&content);

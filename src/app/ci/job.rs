@@ -95,8 +95,8 @@ impl Job {
     /// The worker's result, if it is one about this job. The worker has listened to a model: what it says is checked.
     pub(super) fn result(&self, folder: &Path) -> Result<StoredReview, String> {
         let path = folder.join(RESULT);
-        let meta = std::fs::symlink_metadata(&path)
-            .map_err(|_| "the review left no result".to_owned())?;
+        let meta =
+            std::fs::symlink_metadata(&path).map_err(|_| "the review left no result".to_owned())?;
         if !meta.is_file() || meta.len() > LARGEST {
             return Err("the review's result is no file of a sensible size".to_owned());
         }

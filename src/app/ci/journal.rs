@@ -14,31 +14,20 @@ use crate::state::comment::{
 const AUTHORS: usize = 30;
 
 /// Asks once for each author.
-pub(super) struct Gatekeeper<'a> {
-    github: &'a GitHub,
-    repo: &'a RepoName,
-    known: Mutex<BTreeMap<String, Permission>>,
-}
+#[derive(Default)]
+pub(super) struct Gatekeeper(Mutex<BTreeMap<String, Permission>>);
 
-impl<'a> Gatekeeper<'a> {
-    pub(super) fn new(github: &'a GitHub, repo: &'a RepoName) -> Self {
-        Self {
-            github,
-            repo,
-            known: Mutex::default(),
-        }
-    }
-
+impl Gatekeeper {
     /// Whether `login` may give commands: by GitHub's word alone, never by how the comment is labelled.
-    pub(super) async fn may(&self, login: &str) -> Permission {
-        let mut known = self.known.lock().await;
+    async fn may(&self, github: &GitHub, repo: &RepoName, login: &str) -> Permission {
+        let mut known = self.0.lock().await;
         if let Some(permission) = known.get(login) {
             return *permission;
         }
         if known.len() >= AUTHORS {
             return Permission::Unknown;
         }
-        let permission = match self.github.permission(self.repo, login).await {
+        let permission = match github.permission(repo, login).await {
             Ok(permission) if permission >= github::Permission::Write => Permission::Granted,
             Ok(_) => Permission::Denied,
             Err(_) => Permission::Unknown,
@@ -73,7 +62,7 @@ pub(super) async fn read(
     comments: &[Comment],
     marker: &str,
     identity: &Identity,
-    gatekeeper: &Gatekeeper<'_>,
+    (gatekeeper, github, repo): (&Gatekeeper, &GitHub, &RepoName),
 ) -> (CommentState, Vec<Outcome>) {
     let listed: Vec<Listed<'_>> = comments
         .iter()
@@ -82,7 +71,8 @@ pub(super) async fn read(
             // Our own comments show commands, and machines answer each other.
             let person = !author.is_bot() && !identity.is(author);
             // A person's own token writes our comment under that person's name: its commands count as well.
-            let own_command = identity.is(author) && !author.is_bot() && comment.body.starts_with('/');
+            let own_command =
+                identity.is(author) && !author.is_bot() && comment.body.starts_with('/');
             (person || own_command).then_some(Listed {
                 id: comment.id,
                 at: seconds(&comment.created_at),
@@ -93,7 +83,7 @@ pub(super) async fn read(
         .collect();
     let mut decided = Vec::new();
     for pending in pending(&state, &listed, marker) {
-        let permission = gatekeeper.may(&pending.author).await;
+        let permission = gatekeeper.may(github, repo, &pending.author).await;
         decided.push((pending, permission));
     }
     let replayed = replay(state, &listed, decided);

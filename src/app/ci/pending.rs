@@ -102,11 +102,7 @@ impl PendingStore {
     }
 
     /// The one of a pull request; `None` when there is none.
-    pub(super) fn load(
-        &self,
-        repo: &RepoName,
-        number: u64,
-    ) -> Result<Option<Pending>, AppError> {
+    pub(super) fn load(&self, repo: &RepoName, number: u64) -> Result<Option<Pending>, AppError> {
         let path = self.file(repo, number);
         let bad = |problem: String| {
             AppError::new(

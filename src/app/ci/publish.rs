@@ -109,31 +109,23 @@ impl Place<'_> {
     }
 
     /// After a creation: when another run has created one, too, the oldest stays.
-    async fn settle(
-        &self,
-        made: Comment,
-        compose: &dyn Compose,
-    ) -> Result<Published, GitHubError> {
+    async fn settle(&self, made: Comment, compose: &dyn Compose) -> Result<Published, GitHubError> {
         let comments = self.comments().await?;
         let own = self.own(&comments, compose);
-        match own.first() {
-            // A list may be behind and not show it yet.
-            None => return Ok(Published::Created(made.html_url)),
-            Some(first) if first.id == made.id && own.len() == 1 => {
-                return Ok(Published::Created(made.html_url));
-            }
-            // Ours is the oldest: the other run sees the same and gives way.
-            Some(first) if first.id == made.id => {
-                return Ok(Published::Created(made.html_url));
-            }
-            Some(_) => {}
-        }
-        let first = own[0];
+        // A list may be behind and not show even our own creation.
+        let Some(first) = own.first().filter(|first| first.id < made.id) else {
+            // Ours is the oldest: another run sees the same and gives way.
+            return Ok(Published::Created(made.html_url));
+        };
         let published = match compose.compose(&comments, &own).await? {
             Composed::Write(text) => Published::Updated(self.edit(first, &text).await?.html_url),
             Composed::Keep(why) => Published::Kept(why),
         };
-        self.remove(&own[1..]).await?;
+        let mut others: Vec<&Comment> = own[1..].to_vec();
+        if others.iter().all(|other| other.id != made.id) {
+            others.push(&made);
+        }
+        self.remove(&others).await?;
         Ok(published)
     }
 

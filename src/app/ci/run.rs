@@ -2,10 +2,11 @@
 
 use tokio_util::sync::CancellationToken;
 
-use super::compose::{Content, ReviewComment};
+use super::compose::{Content, ReviewComment, Scene};
 use super::event::{CommentEvent, Event};
 use super::inputs::fingerprint;
 use super::job::Job;
+use super::journal::Gatekeeper;
 use super::pending::{Pending, PendingStore};
 use super::publish::{Place, Published};
 use super::surface::{self, Log};
@@ -16,9 +17,10 @@ use crate::app::review::Interrupt;
 use crate::app::signals::SignalWatch;
 use crate::app::{AppError, Environment};
 use crate::github::{GitHubError, Identity, Permission, PullRequest, RepoName};
-use crate::state::comment::{Agents, Command, parse};
+use crate::model::Decision;
+use crate::render::comment::NotReviewed;
 use crate::state::comment::StoredReview;
-use crate::state::output::Decision;
+use crate::state::comment::{Agents, Command, parse};
 
 /// The tag of a comment when the configuration cannot be read.
 const DEFAULT_TAG: &str = "expo-ai-code-reviewer";
@@ -73,7 +75,7 @@ impl Ended {
 
     fn of(review: &StoredReview) -> Self {
         Self {
-            decision: Some(review.decision),
+            decision: Some(review.decision.into()),
             complete: review.complete,
             ..Self::quiet()
         }
@@ -89,7 +91,25 @@ struct Run<'a> {
     forge: Forge,
     repo: RepoName,
     identity: Identity,
+    gatekeeper: Gatekeeper,
     pull: PullRequest,
+}
+
+/// Why nothing can be reviewed.
+struct Blocked {
+    /// For the comment.
+    why: NotReviewed,
+    /// For the log.
+    message: String,
+    /// The configuration, where that could be read.
+    trusted: Option<Trusted>,
+}
+
+fn with_hint(error: &AppError) -> String {
+    match &error.hint {
+        Some(hint) => format!("{}; next: {hint}", error.message),
+        None => error.message.clone(),
+    }
 }
 
 /// Does the job. An error means that it could not even be said on the pull request.
@@ -101,7 +121,13 @@ pub async fn run(
     let cancel = CancellationToken::new();
     let watch = SignalWatch::start(cancel.clone())
         .map_err(|error| AppError::plain(format!("cannot watch for signals: {error}")))?;
-    let mut ended = start(request, environment, log, cancel).await?;
+    let mut ended = start(request, environment, log, cancel)
+        .await
+        .inspect_err(|error| {
+            // There is no comment to say it in.
+            let text = crate::render::printable_line(&with_hint(error)).replace('<', "&lt;");
+            surface::add_summary(environment, &format!("ecr did not review: {text}"));
+        })?;
     ended.interrupt = watch.interrupt();
     Ok(ended)
 }
@@ -146,6 +172,7 @@ async fn start(
         forge,
         repo,
         identity,
+        gatekeeper: Gatekeeper::default(),
         pull,
     };
     if run.pull.from_fork(&run.repo) {
@@ -154,7 +181,7 @@ async fn start(
     match comment {
         Some(comment) => run.command(&comment).await,
         None if request.repost => run.repost().await,
-        None => run.review(request.force, &request.agents, None).await,
+        None => run.reviewed(request.force, &request.agents).await,
     }
 }
 
@@ -187,39 +214,66 @@ impl Run<'_> {
         }
     }
 
-    fn comment(&self, tag: &str, marker: &str, content: Content) -> Result<ReviewComment<'_>, AppError> {
-        ReviewComment::new(
-            (&self.forge.github, &self.repo, self.pull.number),
-            &self.identity,
-            (tag, marker),
-            content,
-        )
+    fn comment(
+        &self,
+        tag: &str,
+        marker: &str,
+        content: Content,
+    ) -> Result<ReviewComment<'_>, AppError> {
+        let scene = Scene {
+            github: &self.forge.github,
+            repo: &self.repo,
+            pull: &self.pull,
+            identity: &self.identity,
+            gatekeeper: &self.gatekeeper,
+        };
+        ReviewComment::new(scene, (tag, marker), content)
     }
 
     /// Fetches, loads the base's configuration, and checks what has to hold before anything runs.
-    async fn prepare(&self, scope: Scope) -> Result<(Fetched, Trusted), AppError> {
-        let fetched = fetch(&self.forge, &self.repo, &self.pull, scope, &self.cancel).await?;
-        let trusted =
-            trusted::load(&fetched.input, &self.forge, self.environment, &self.cancel).await?;
-        trusted::check_lock(&trusted.loaded, self.environment)?;
-        Ok((fetched, trusted))
+    async fn prepare(&self, scope: Scope) -> Result<(Fetched, Trusted), Box<Blocked>> {
+        let blocked = |error: AppError, why: fn(String) -> NotReviewed| {
+            Box::new(Blocked {
+                why: why(with_hint(&error)),
+                message: with_hint(&error),
+                trusted: None,
+            })
+        };
+        let fetched = fetch(&self.forge, &self.repo, &self.pull, scope, &self.cancel)
+            .await
+            .map_err(|error| blocked(error, NotReviewed::CouldNotRun))?;
+        let trusted = trusted::load(&fetched.input, &self.forge, self.environment, &self.cancel)
+            .await
+            .map_err(|error| blocked(error, NotReviewed::SetupMissing))?;
+        match trusted::check_lock(&trusted.loaded, self.environment) {
+            Ok(()) => Ok((fetched, trusted)),
+            Err(error) => Err(Box::new(Blocked {
+                message: error.to_string(),
+                why: NotReviewed::CredentialLock {
+                    expected: error.expected,
+                    declared: error.declared,
+                },
+                trusted: Some(trusted),
+            })),
+        }
     }
 
     /// Leaves one comment that says that nothing was reviewed, and why.
-    async fn could_not_run(&self, trusted: Option<&Trusted>, error: &AppError) -> Ended {
-        self.log.line(&format!("nothing was reviewed: {}", error.message));
-        let (tag, marker) = match trusted {
+    async fn could_not_run(&self, blocked: Blocked) -> Ended {
+        let Blocked {
+            why,
+            message,
+            trusted,
+        } = blocked;
+        self.log.line(&format!("nothing was reviewed: {message}"));
+        let (tag, marker) = match &trusted {
             Some(trusted) => (
                 trusted.loaded.config.comment_tag.as_str(),
                 trusted.loaded.config.break_glass_marker.as_str(),
             ),
             None => (DEFAULT_TAG, "/skip-review"),
         };
-        let content = Content::Failed {
-            head: self.pull.head.commit.as_str().to_owned(),
-            message: error.message.clone(),
-            hint: error.hint.clone(),
-        };
+        let content = Content::NotReviewed { why, quiet: false };
         match self.comment(tag, marker, content) {
             Ok(comment) => {
                 self.publish(&comment).await;
@@ -233,7 +287,7 @@ impl Run<'_> {
     /// is as it should be.
     async fn publish(&self, comment: &ReviewComment<'_>) -> bool {
         let published = self.place().publish(comment).await;
-        let text = comment.shown();
+        let text = comment.summary();
         for line in comment.said() {
             self.log.line(&line);
         }
@@ -263,63 +317,49 @@ impl Run<'_> {
         }
     }
 
-    /// Reviews and posts. `command` is the comment that asked for it.
-    async fn review(
-        &self,
-        forced: bool,
-        agents: &[String],
-        prepared: Option<(Fetched, Trusted)>,
-    ) -> Result<Ended, AppError> {
-        let prepared = match prepared {
-            Some(prepared) => Ok(prepared),
-            None => self.prepare(Scope::Review).await,
-        };
-        let (fetched, trusted) = match prepared {
+    /// Reviews and posts; whatever fails on the way is said in the comment.
+    async fn reviewed(&self, forced: bool, agents: &[String]) -> Result<Ended, AppError> {
+        match self.review(forced, agents).await {
+            Ok(ended) => Ok(ended),
+            Err(error) => {
+                let message = with_hint(&error);
+                let blocked = Blocked {
+                    why: NotReviewed::CouldNotRun(message.clone()),
+                    message,
+                    trusted: None,
+                };
+                Ok(self.could_not_run(blocked).await)
+            }
+        }
+    }
+
+    /// Reviews and posts.
+    async fn review(&self, forced: bool, agents: &[String]) -> Result<Ended, AppError> {
+        let (fetched, trusted) = match self.prepare(Scope::Review).await {
             Ok(prepared) => prepared,
-            Err(error) => return Ok(self.could_not_run(None, &error).await),
+            Err(blocked) => return Ok(self.could_not_run(*blocked).await),
         };
         let config = &trusted.loaded.config;
+        let (tag, marker) = (
+            config.comment_tag.as_str(),
+            config.break_glass_marker.as_str(),
+        );
         if let Some(why) = gate::skip(&self.pull, &config.review, forced) {
             self.log.line(&format!("not reviewed: {why}"));
-            surface::add_summary(
-                self.environment,
-                &format!("Not reviewed: {}.", crate::render::printable_line(&why)),
-            );
+            // A comment that is there must stay true; on a pull request that nobody wants reviewed there is none.
+            let content = Content::NotReviewed {
+                why: NotReviewed::Skipped(why),
+                quiet: true,
+            };
+            self.publish(&self.comment(tag, marker, content)?).await;
             return Ok(Ended::quiet());
         }
-        let (tag, marker) = (config.comment_tag.as_str(), config.break_glass_marker.as_str());
         let inputs =
             fingerprint(&fetched.input, &trusted, agents, &self.forge, &self.cancel).await?;
 
         // What is there decides whether a model is asked at all.
-        let stored = self.comment(tag, marker, Content::Commands)?;
-        match self.stored(&stored).await {
-            Ok(state) => {
-                if !forced && state.skipped {
-                    self.log.line("not reviewed: a maintainer has said so in a comment");
-                    let skip = self.comment(tag, marker, Content::Skipped)?;
-                    self.publish(&skip).await;
-                    return Ok(Ended::quiet());
-                }
-                if !forced && let Some(kept) = state.reusable(&inputs) {
-                    self.log.line("nothing has changed since the review in the comment: it stands, and no model is called");
-                    let same = self.comment(
-                        tag,
-                        marker,
-                        Content::Reused {
-                            head: self.pull.head.commit.as_str().to_owned(),
-                        },
-                    )?;
-                    self.publish(&same).await;
-                    return Ok(Ended {
-                        decision: Some(kept.decision),
-                        complete: kept.complete,
-                        ..Ended::quiet()
-                    });
-                }
-            }
-            // Unreadable comments are no reason not to review; posting will say it again.
-            Err(error) => self.log.line(&error.to_string()),
+        if !forced && let Some(ended) = self.already(tag, marker, &inputs).await? {
+            return Ok(ended);
         }
 
         let job = Job::new(&fetched.input, agents);
@@ -336,8 +376,12 @@ impl Run<'_> {
         let mut reviewed = match reviewed {
             Ok(reviewed) => reviewed,
             Err(problem) => {
-                let error = AppError::plain(problem);
-                return Ok(self.could_not_run(Some(&trusted), &error).await);
+                let blocked = Blocked {
+                    why: NotReviewed::CouldNotRun(problem.clone()),
+                    message: problem,
+                    trusted: Some(trusted),
+                };
+                return Ok(self.could_not_run(blocked).await);
             }
         };
         reviewed.review.inputs = Some(inputs);
@@ -353,6 +397,49 @@ impl Run<'_> {
         );
         self.keep_and_post(pending, marker).await?;
         Ok(ended)
+    }
+
+    /// What a run ends with that need not review: a maintainer said so, or nothing has changed.
+    async fn already(
+        &self,
+        tag: &str,
+        marker: &str,
+        inputs: &str,
+    ) -> Result<Option<Ended>, AppError> {
+        let probe = self.comment(tag, marker, Content::Commands)?;
+        let place = self.place();
+        let comments = match place.comments().await {
+            Ok(comments) => comments,
+            // No reason not to review; posting will say it again.
+            Err(error) => {
+                self.log.line(&error.to_string());
+                return Ok(None);
+            }
+        };
+        let own = place.own(&comments, &probe);
+        let (known, _) = probe.known(&comments, &own).await;
+        let listed = |id: u64| comments.iter().any(|comment| comment.id == id);
+        if known.state.is_skipped(listed) {
+            self.log
+                .line("not reviewed: a maintainer has said so in a comment");
+            self.publish(&probe).await;
+            return Ok(Some(Ended::quiet()));
+        }
+        let Some(review) = known
+            .state
+            .review
+            .as_ref()
+            .filter(|_| known.state.reusable(inputs))
+        else {
+            return Ok(None);
+        };
+        let ended = Ended::of(review);
+        self.log.line(
+            "nothing has changed since the review in the comment: it stands, and no model is called",
+        );
+        self.publish(&self.comment(tag, marker, Content::Reused)?)
+            .await;
+        Ok(Some(ended))
     }
 
     /// Keeps the finished review, posts it, and forgets it when it is posted.
@@ -376,8 +463,8 @@ impl Run<'_> {
             &pending.tag,
             marker,
             Content::Review(Box::new(pending.review)),
-            live,
         )?;
+        let comment = comment.at(live);
         let posted = self.publish(&comment).await;
         match (&store, kept) {
             (Some(store), Some(_)) if posted => store.remove(&self.repo, self.pull.number),
@@ -398,7 +485,10 @@ impl Run<'_> {
         };
         let Some(pending) = pending else {
             return Err(AppError::new(
-                format!("no finished review of #{} waits to be posted", self.pull.number),
+                format!(
+                    "no finished review of #{} waits to be posted",
+                    self.pull.number
+                ),
                 "run `ecr ci` to review",
             ));
         };
@@ -413,7 +503,7 @@ impl Run<'_> {
                 }
                 config.break_glass_marker.clone()
             }
-            Err(error) => return Ok(self.could_not_run(None, &error).await),
+            Err(blocked) => return Ok(self.could_not_run(*blocked).await),
         };
         let ended = Ended::of(&pending.review);
         self.keep_and_post(pending, &marker).await?;
@@ -425,13 +515,17 @@ impl Run<'_> {
         let (fetched, trusted) = match self.prepare(Scope::Base).await {
             Ok(prepared) => prepared,
             // Most comments are no commands; the next push says what is wrong.
-            Err(error) => {
-                self.log.line(&format!("comment not read: {}", error.message));
+            Err(blocked) => {
+                self.log
+                    .line(&format!("comment not read: {}", blocked.message));
                 return Ok(Ended::failed());
             }
         };
         let config = &trusted.loaded.config;
-        let (tag, marker) = (config.comment_tag.as_str(), config.break_glass_marker.as_str());
+        let (tag, marker) = (
+            config.comment_tag.as_str(),
+            config.break_glass_marker.as_str(),
+        );
         let Some(command) = parse(&event.body, marker) else {
             self.log.line("nothing to do: the comment is no command");
             return Ok(Ended::quiet());
@@ -465,12 +559,10 @@ impl Run<'_> {
                 let agents = match who {
                     Agents::Configured => self.request.agents.clone(),
                     Agents::All => Vec::new(),
-                    Agents::Named(agents) => {
-                        agents.iter().map(|a| a.as_str().to_owned()).collect()
-                    }
+                    Agents::Named(agents) => agents.iter().map(|a| a.as_str().to_owned()).collect(),
                 };
                 drop(fetched);
-                self.review(true, &agents, None).await
+                self.reviewed(true, &agents).await
             }
             Ok(Command::Dismiss { .. } | Command::Undismiss(_) | Command::Skip) => {
                 // The comment is in the journal like every other command: posting replays it.

@@ -8,7 +8,9 @@ use crate::app::forge::Forge;
 use crate::app::review::setup_choice;
 use crate::app::{AppError, Environment};
 use crate::config::env::{ECR_EXPECTED_TOKEN_ENV, REVIEWER_MODEL};
-use crate::config::{self, LoadedConfig, Overrides, SetupChoice, SetupLocation, token_lock};
+use crate::config::{
+    self, LoadedConfig, Overrides, SetupChoice, SetupLocation, TokenLockError, token_lock,
+};
 use crate::port::SourceError;
 use crate::source::{PullRequestInput, PullRequestSource};
 use crate::tree::Tree;
@@ -70,7 +72,7 @@ pub(super) async fn load(
 pub(super) fn check_lock(
     loaded: &LoadedConfig,
     environment: &Environment,
-) -> Result<(), AppError> {
+) -> Result<(), TokenLockError> {
     let Some(expected) = environment.text(ECR_EXPECTED_TOKEN_ENV.name) else {
         return Ok(());
     };
@@ -79,13 +81,5 @@ pub(super) fn check_lock(
         .auth
         .iter()
         .filter_map(|entry| entry.token_env.as_deref());
-    token_lock(declared, expected).map_err(|error| {
-        AppError::new(
-            error.to_string(),
-            format!(
-                "make `auth` of the base branch's config.jsonc and {} of the workflow name the same variables",
-                ECR_EXPECTED_TOKEN_ENV.name
-            ),
-        )
-    })
+    token_lock(declared, expected)
 }

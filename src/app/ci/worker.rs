@@ -16,8 +16,8 @@ use crate::app::tape::TapeChoice;
 use crate::app::{AppError, Environment, network};
 use crate::config::{LoadedConfig, is_forbidden, key_env};
 use crate::model::{Secret, printable};
-use crate::render::comment::{Origin, store};
 use crate::process::{self, End, PrivateFolder, Spec, ToolPath};
+use crate::render::comment::{Origin, store};
 use crate::state::comment::StoredReview;
 
 /// The hidden command.
@@ -127,7 +127,10 @@ pub(super) async fn run(
         (Ok(review), _) => review,
         (Err(_), End::Cancelled) => return Err("the job was cancelled".to_owned()),
         (Err(_), End::Deadline) => {
-            return Err(format!("it did not end within {} minutes", DEADLINE.as_secs() / 60));
+            return Err(format!(
+                "it did not end within {} minutes",
+                DEADLINE.as_secs() / 60
+            ));
         }
         (Err(_), End::Exited(_)) if !complaint.is_empty() => {
             let line: String = complaint.chars().take(500).collect();
@@ -135,8 +138,7 @@ pub(super) async fn run(
         }
         (Err(problem), End::Exited(_)) => return Err(problem),
     };
-    let annotations =
-        std::fs::read_to_string(folder.path().join(ANNOTATIONS)).unwrap_or_default();
+    let annotations = std::fs::read_to_string(folder.path().join(ANNOTATIONS)).unwrap_or_default();
     Ok(Reviewed {
         review,
         annotations,

@@ -1,5 +1,7 @@
 //! GitHub: the client over the fake, pull requests as a source, `ecr ci`.
 
+mod ci;
 mod client;
 mod local;
+mod model;
 mod rig;
