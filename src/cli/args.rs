@@ -110,7 +110,7 @@ pub(super) struct ReviewArgs {
     #[arg(long, value_name = "FILE|-")]
     pub(super) diff: Option<PathBuf>,
 
-    /// Review a pull request on GitHub: its number or address (GH_TOKEN, GITHUB_TOKEN, or `gh auth login`)
+    /// Review a pull request on GitHub: its number or address (`GH_TOKEN`, `GITHUB_TOKEN` or `gh auth login`)
     #[arg(long, value_name = "N|URL", conflicts_with_all = ["staged", "base", "head", "diff"])]
     pub(super) pr: Option<String>,
 

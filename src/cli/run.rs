@@ -326,7 +326,7 @@ async fn run_ci(args: CiArgs, environment: &Environment) -> Result<u8, AppError>
         annotate: args.annotate,
     };
     let log = ci::Log::new(Box::new(io::stderr()));
-    match ci::run(&request, environment, &log).await {
+    match Box::pin(ci::run(&request, environment, &log)).await {
         Ok(ended) => {
             if !ended.annotations.is_empty() {
                 write_product(&ended.annotations)?;

@@ -196,7 +196,9 @@ mod tests {
 
     #[test]
     fn dismissing_takes_back_a_request_and_approves_nothing_unreviewed() {
-        use Decision::{Approve, ApproveWithComments, ChecksOnly, CouldNotComplete, RequestChanges};
+        use Decision::{
+            Approve, ApproveWithComments, ChecksOnly, CouldNotComplete, RequestChanges,
+        };
         let left = Remaining {
             blocking: false,
             any: true,

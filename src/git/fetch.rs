@@ -179,7 +179,6 @@ fn check_reference(name: &str) -> Result<(), GitError> {
     let bad = name.contains("..")
         || name.contains("@{")
         || name.ends_with('/')
-        || name.ends_with(".lock")
         || name
             .bytes()
             .any(|b| b.is_ascii_control() || b" ~^:?*[\\".contains(&b));

@@ -146,21 +146,18 @@ impl RepoName {
     /// `None` when it is on another host.
     pub fn from_remote(remote: &str, server: &Url) -> Option<Self> {
         let host = server.host_str()?;
-        let path = match remote.split_once("://") {
-            Some((_, rest)) => {
-                let (authority, path) = rest.split_once('/')?;
-                let authority = authority.rsplit('@').next()?;
-                let same = authority == host
-                    || authority.split(':').next() == Some(host)
-                    || server
-                        .port()
-                        .is_some_and(|p| authority == format!("{host}:{p}"));
-                same.then_some(path)?
-            }
-            None => {
-                let (authority, path) = remote.split_once(':')?;
-                (authority.rsplit('@').next() == Some(host)).then_some(path)?
-            }
+        let path = if let Some((_, rest)) = remote.split_once("://") {
+            let (authority, path) = rest.split_once('/')?;
+            let authority = authority.rsplit('@').next()?;
+            let same = authority == host
+                || authority.split(':').next() == Some(host)
+                || server
+                    .port()
+                    .is_some_and(|p| authority == format!("{host}:{p}"));
+            same.then_some(path)?
+        } else {
+            let (authority, path) = remote.split_once(':')?;
+            (authority.rsplit('@').next() == Some(host)).then_some(path)?
         };
         let path = path.trim_matches('/');
         Self::new(path.strip_suffix(".git").unwrap_or(path)).ok()

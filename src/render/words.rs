@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::safe::printable_line;
 use crate::finding::Tally;
 use crate::model::{
-    ChangeStatus, Decision, FileCoverage, FileOutcome, Finding, InputInfo,
-    InputKind, RepoPath, Review, Usage, UsageConfidence,
+    ChangeStatus, Decision, FileCoverage, FileOutcome, Finding, InputInfo, InputKind, RepoPath,
+    Review, Usage, UsageConfidence,
 };
 
 /// The verdict in one line.

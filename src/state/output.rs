@@ -662,7 +662,8 @@ fn coverage_file(file: &model::FileCoverage) -> CoverageFile {
     }
 }
 
-fn usage(usage: &Usage) -> UsageNumbers {
+/// Tokens and money as they are written.
+pub fn usage(usage: &Usage) -> UsageNumbers {
     let tokens = usage.tokens();
     UsageNumbers {
         input: tokens.map(|t| t.input),

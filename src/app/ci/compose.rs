@@ -285,16 +285,12 @@ fn words(outcome: &Outcome) -> Option<String> {
         Ok(Command::Review(_)) => return None,
     };
     if !outcome.unknown.is_empty() {
-        text.push_str(&format!(
-            "; no finding has the id {}",
-            list(&outcome.unknown)
-        ));
+        text.push_str("; no finding has the id ");
+        text.push_str(&list(&outcome.unknown));
     }
     if !outcome.needs_reason.is_empty() {
-        text.push_str(&format!(
-            "; {} is critical or a secret and stands: give a reason after `--`",
-            list(&outcome.needs_reason)
-        ));
+        text.push_str("; critical or a secret, so it stands without a reason after `--`: ");
+        text.push_str(&list(&outcome.needs_reason));
     }
     Some(text)
 }

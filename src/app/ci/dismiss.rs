@@ -120,7 +120,7 @@ pub async fn dismiss(
         Published::Created(url) | Published::Updated(url) => format!("updated {url}"),
         Published::Kept(why) => format!("nothing was changed: {why}"),
     });
-    Ok(lines.iter().map(|line| format!("{line}\n")).collect())
+    Ok(lines.join("\n") + "\n")
 }
 
 fn command(request: &DismissRequest) -> Result<Command, AppError> {

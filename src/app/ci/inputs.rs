@@ -76,11 +76,11 @@ pub(super) async fn fingerprint(
     Ok(hex)
 }
 
+/// A file's path, and what stands for its content.
+type SetupFile = (Vec<u8>, Vec<u8>);
+
 /// The files below the set-up folder and their contents' ids, by path.
-fn setup_files(
-    tree: &dyn Tree,
-    folder: Option<&RepoPath>,
-) -> Result<Vec<(Vec<u8>, Vec<u8>)>, TreeError> {
+fn setup_files(tree: &dyn Tree, folder: Option<&RepoPath>) -> Result<Vec<SetupFile>, TreeError> {
     let mut pending = vec![folder.cloned()];
     let mut files = Vec::new();
     while let Some(folder) = pending.pop() {

@@ -22,7 +22,8 @@ const LARGEST: u64 = 64 << 20;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Pending {
-    pending_version: u32,
+    #[serde(rename = "pendingVersion")]
+    version: u32,
     /// `owner/name`.
     pub(super) repo: String,
     /// The pull request.
@@ -46,7 +47,7 @@ impl Pending {
         review: StoredReview,
     ) -> Self {
         Self {
-            pending_version: VERSION,
+            version: VERSION,
             repo: repo.to_string(),
             number,
             head: head.to_owned(),

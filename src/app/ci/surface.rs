@@ -62,7 +62,7 @@ pub(super) fn add_summary(environment: &Environment, markdown: &str) {
     let opened = std::fs::OpenOptions::new().append(true).open(path);
     if let Ok(mut file) = opened {
         let _ = file
-            .write_all(markdown[..end].as_bytes())
+            .write_all(&markdown.as_bytes()[..end])
             .and_then(|()| file.write_all(b"\n"));
     }
 }

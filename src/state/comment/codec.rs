@@ -232,7 +232,10 @@ pub fn decode(tag: &Tag, body: &str) -> Decoded {
         .skip_while(|line| !line.starts_with(&marker))
         .skip(1);
     // State counts at the head only: below it stand texts of others.
-    for line in lines.by_ref().take_while(|l| l.is_empty() || l.starts_with("<!--")) {
+    for line in lines
+        .by_ref()
+        .take_while(|l| l.is_empty() || l.starts_with("<!--"))
+    {
         let Some(value) = line.strip_prefix(&key) else {
             continue;
         };
@@ -315,7 +318,10 @@ fn read(payload: &str, whole: bool) -> (CommentState, Damage) {
     }
     let mut known = Dismissals::default();
     for line in lines {
-        match serde_json::from_str::<Record>(line).ok().and_then(Record::read) {
+        match serde_json::from_str::<Record>(line)
+            .ok()
+            .and_then(Record::read)
+        {
             Some(dismissal) => known.put(dismissal),
             None => damage.dismissals = true,
         }

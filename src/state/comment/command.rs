@@ -92,7 +92,10 @@ pub fn parse(body: &str, marker: &str) -> Option<Result<Command, CommandError>> 
 
 fn agents<'a>(words: impl Iterator<Item = &'a str>) -> Result<Agents, CommandError> {
     let mut named: Vec<AgentId> = Vec::new();
-    for word in words.flat_map(|word| word.split(',')).filter(|word| !word.is_empty()) {
+    for word in words
+        .flat_map(|word| word.split(','))
+        .filter(|word| !word.is_empty())
+    {
         let agent = AgentId::new(word).map_err(|_| CommandError::BadAgent(shown(word)))?;
         if !named.contains(&agent) {
             named.push(agent);
@@ -116,7 +119,11 @@ pub fn parse_id(word: &str) -> Result<Fingerprint, CommandError> {
 fn ids(words: &[&str], command: &'static str) -> Result<Vec<Fingerprint>, CommandError> {
     let mut good = Vec::new();
     let mut bad = Vec::new();
-    for word in words.iter().flat_map(|word| word.split(',')).filter(|w| !w.is_empty()) {
+    for word in words
+        .iter()
+        .flat_map(|word| word.split(','))
+        .filter(|w| !w.is_empty())
+    {
         match parse_id(word) {
             Ok(id) if good.contains(&id) => {}
             Ok(id) if good.len() <= MAX_IDS => good.push(id),
@@ -197,15 +204,24 @@ mod tests {
         for (body, expected) in [
             ("/review", Command::Review(Agents::Configured)),
             ("/review all\r\n\r\nthanks", Command::Review(Agents::All)),
-            ("\n /Review security, correctness", named(&["security", "correctness"])),
+            (
+                "\n /Review security, correctness",
+                named(&["security", "correctness"]),
+            ),
             ("/dismiss 0123456789ab abcdefabcdef", dismissed(None)),
             (
                 "/dismiss\u{a0}id:0123456789AB,\u{3000}`id:abcdefabcdef` 0123456789ab -- a\u{2003}test\r\nmore",
                 dismissed(Some("a test")),
             ),
-            ("/dismiss 0123456789ab, abcdefabcdef \u{2014} ok", dismissed(Some("ok"))),
+            (
+                "/dismiss 0123456789ab, abcdefabcdef \u{2014} ok",
+                dismissed(Some("ok")),
+            ),
             ("/dismiss 0123456789ab abcdefabcdef --", dismissed(None)),
-            ("/undismiss abcdefabcdef", Command::Undismiss(vec![id("abcdefabcdef")])),
+            (
+                "/undismiss abcdefabcdef",
+                Command::Undismiss(vec![id("abcdefabcdef")]),
+            ),
             ("/skip-review \r\nbecause", Command::Skip),
         ] {
             assert_eq!(parse(body, MARKER), Some(Ok(expected)), "{body:?}");
@@ -215,7 +231,10 @@ mod tests {
             None,
             "the marker is taken as written"
         );
-        assert_eq!(parse("no  AI today", "no AI  today"), Some(Ok(Command::Skip)));
+        assert_eq!(
+            parse("no  AI today", "no AI  today"),
+            Some(Ok(Command::Skip))
+        );
     }
 
     #[test]
@@ -250,11 +269,20 @@ mod tests {
         );
         assert_eq!(error("/dismiss -- why"), CommandError::NoIds("/dismiss"));
         assert_eq!(error("/undismiss"), CommandError::NoIds("/undismiss"));
-        assert_eq!(error("/undismiss 0123456789ab -- why"), CommandError::StrayReason);
-        assert!(matches!(error("/dismiss 0123456789\u{200b}ab"), CommandError::BadIds(_)));
+        assert_eq!(
+            error("/undismiss 0123456789ab -- why"),
+            CommandError::StrayReason
+        );
+        assert!(matches!(
+            error("/dismiss 0123456789\u{200b}ab"),
+            CommandError::BadIds(_)
+        ));
         assert!(matches!(error("/review ../x"), CommandError::BadAgent(_)));
         let many: String = (0..=MAX_IDS).map(|n| format!(" {n:012x}")).collect();
-        assert!(matches!(error(&format!("/dismiss{many}")), CommandError::TooManyIds(_)));
+        assert!(matches!(
+            error(&format!("/dismiss{many}")),
+            CommandError::TooManyIds(_)
+        ));
         let text = error("/dismiss \u{1b}[31m@octocat").to_string();
         assert!(!text.contains('\u{1b}'), "{text}");
     }
@@ -262,7 +290,10 @@ mod tests {
     #[test]
     fn reasons_are_short_and_printable() {
         let body = format!("/dismiss 0123456789ab -- \u{202e}{}", "é".repeat(400));
-        let Some(Ok(Command::Dismiss { reason: Some(why), .. })) = parse(&body, MARKER) else {
+        let Some(Ok(Command::Dismiss {
+            reason: Some(why), ..
+        })) = parse(&body, MARKER)
+        else {
             unreachable!("a command");
         };
         assert_eq!(why.chars().count(), MAX_REASON);

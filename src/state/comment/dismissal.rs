@@ -110,7 +110,15 @@ impl Dismissals {
             let mut by_worth: Vec<_> = self
                 .0
                 .values()
-                .map(|d| (d.active && shown(&d.id), d.active, d.comment, d.at, d.id.clone()))
+                .map(|d| {
+                    (
+                        d.active && shown(&d.id),
+                        d.active,
+                        d.comment,
+                        d.at,
+                        d.id.clone(),
+                    )
+                })
                 .collect();
             by_worth.sort();
             for (.., id) in by_worth.into_iter().take(excess) {
@@ -161,18 +169,29 @@ mod tests {
     fn grave_findings_need_a_reason() {
         let mut known: Dismissals = [record(1, 5, true)].into_iter().collect();
         let id = record(1, 0, true).id;
-        let effect =
-            |known: &Dismissals, severity, category| known.effect(&id, severity, category);
+        let effect = |known: &Dismissals, severity, category| known.effect(&id, severity, category);
         use Category::{Quality, Secrets};
-        assert_eq!(effect(&known, Severity::Warning, Quality), Effect::Dismissed);
-        assert_eq!(effect(&known, Severity::Critical, Quality), Effect::NeedsReason);
-        assert_eq!(effect(&known, Severity::Suggestion, Secrets), Effect::NeedsReason);
+        assert_eq!(
+            effect(&known, Severity::Warning, Quality),
+            Effect::Dismissed
+        );
+        assert_eq!(
+            effect(&known, Severity::Critical, Quality),
+            Effect::NeedsReason
+        );
+        assert_eq!(
+            effect(&known, Severity::Suggestion, Secrets),
+            Effect::NeedsReason
+        );
         known.put(Dismissal {
             reasoned: true,
             reason: Some("a test key".to_owned()),
             ..record(1, 6, true)
         });
-        assert_eq!(effect(&known, Severity::Critical, Secrets), Effect::Dismissed);
+        assert_eq!(
+            effect(&known, Severity::Critical, Secrets),
+            Effect::Dismissed
+        );
         known.put(record(1, 7, false));
         assert_eq!(effect(&known, Severity::Critical, Secrets), Effect::None);
         known.put(record(1, 6, true));

@@ -4,16 +4,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::RepoPath;
 use crate::state::output::{
-    Category, CoverageTotals, Decision, DropStage, FileOutcome, FindingStatus, Note, Severity, Side,
-    UsageNumbers, VerificationStatus,
+    Category, CoverageTotals, Decision, DropStage, FileOutcome, FindingStatus, Note, Severity,
+    Side, UsageNumbers, VerificationStatus,
 };
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde asks for a reference"
+)]
 fn is_false(flag: &bool) -> bool {
     !*flag
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde asks for a reference"
+)]
 fn is_zero(n: &u64) -> bool {
     *n == 0
 }

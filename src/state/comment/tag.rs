@@ -15,7 +15,9 @@ impl Tag {
     /// Takes what the configuration's schema takes.
     pub fn new(text: &str) -> Result<Self, TagError> {
         let fits = (1..=100).contains(&text.chars().count());
-        let plain = !text.chars().any(|c| matches!(c, '<' | '>') || c.is_control());
+        let plain = !text
+            .chars()
+            .any(|c| matches!(c, '<' | '>') || c.is_control());
         if fits && plain && text.trim() == text {
             Ok(Self(text.to_owned()))
         } else {
@@ -32,8 +34,10 @@ impl Tag {
     /// Anyone can write a marker, so the caller also checks the author.
     pub fn marks(&self, body: &str) -> bool {
         let marker = self.marker();
-        body.lines()
-            .any(|line| line.trim_start_matches(['\u{feff}', ' ']).starts_with(&marker))
+        body.lines().any(|line| {
+            line.trim_start_matches(['\u{feff}', ' '])
+                .starts_with(&marker)
+        })
     }
 
     /// What a line of ours starts with that carries the value `name`.

@@ -39,7 +39,9 @@ impl CommentState {
         // The smaller mark makes the next replay read more than it has to, which changes nothing.
         let (applied, seen_at) = (self.applied, self.seen_at).min((other.applied, other.seen_at));
         let rank = |review: &Option<StoredReview>| {
-            review.as_ref().map(|r| (r.at, r.head.clone(), r.findings.len()))
+            review
+                .as_ref()
+                .map(|r| (r.at, r.head.clone(), r.findings.len()))
         };
         let review = if rank(&other.review) > rank(&self.review) {
             other.review

@@ -2,6 +2,7 @@
 
 mod ci;
 mod client;
+mod hostile;
 mod local;
 mod model;
 mod rig;

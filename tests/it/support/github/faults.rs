@@ -19,6 +19,8 @@ pub(crate) enum FaultKind {
     Truncate,
     /// The request is carried out, and the answer is a 502.
     ApplyThenFail,
+    /// The request is carried out, and nobody hears of it.
+    ApplyThenHang,
     /// A list that lacks its newest element.
     Stale,
 }
@@ -30,8 +32,6 @@ pub(crate) struct Fault {
     /// A part of the path.
     pub(crate) path: &'static str,
     pub(crate) kind: FaultKind,
-    /// How many matching requests go through before.
-    pub(crate) skip: u32,
     /// How many it hits.
     pub(crate) times: u32,
 }
@@ -42,18 +42,12 @@ impl Fault {
             method,
             path,
             kind,
-            skip: 0,
             times: 1,
         }
     }
 
     pub(crate) fn times(mut self, times: u32) -> Self {
         self.times = times;
-        self
-    }
-
-    pub(crate) fn after(mut self, skip: u32) -> Self {
-        self.skip = skip;
         self
     }
 }
@@ -63,10 +57,6 @@ pub(super) fn hit(faults: &mut [Fault], method: &str, path: &str) -> Option<Faul
     let fault = faults
         .iter_mut()
         .find(|f| f.times > 0 && f.method == method && path.contains(f.path))?;
-    if fault.skip > 0 {
-        fault.skip -= 1;
-        return None;
-    }
     fault.times -= 1;
     Some(fault.kind.clone())
 }

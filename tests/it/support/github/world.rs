@@ -1,6 +1,6 @@
 //! The state, and what a request does to it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -143,6 +143,8 @@ pub(crate) struct World {
     /// Login to permission.
     pub(crate) permissions: BTreeMap<String, &'static str>,
     pub(crate) faults: Vec<Fault>,
+    /// Heads that the next reads of a pull request still show.
+    pub(crate) heads: VecDeque<String>,
     /// `GET /repos/…`, in order; git's requests begin with `git `.
     pub(crate) log: Vec<String>,
     /// What requests broke of GitHub's description.
@@ -175,6 +177,7 @@ impl World {
             comments: Vec::new(),
             permissions: BTreeMap::new(),
             faults: Vec::new(),
+            heads: VecDeque::new(),
             log: Vec::new(),
             violations: Vec::new(),
             page: 100,
@@ -227,6 +230,11 @@ impl World {
             Some(FaultKind::ApplyThenFail) => {
                 self.route(asked);
                 Answer::new(502, b"<html>Unicorn!</html>".to_vec())
+            }
+            Some(FaultKind::ApplyThenHang) => {
+                let mut answer = self.route(asked);
+                answer.end = End::Hang;
+                answer
             }
             Some(FaultKind::Truncate) => {
                 let mut answer = self.route(asked);
@@ -395,7 +403,8 @@ impl World {
         }
     }
 
-    fn pull(&self, n: &str) -> Answer {
+    fn pull(&mut self, n: &str) -> Answer {
+        let shown = self.heads.pop_front();
         let found = n.parse().ok().and_then(|n: u64| self.pulls.get(&n));
         let Some(pull) = found else {
             return Answer::refusal(404, "Not Found");
@@ -411,7 +420,7 @@ impl World {
             &json!({
                 "number": n.parse::<u64>().unwrap(), "state": if pull.open { "open" } else { "closed" }, "draft": pull.draft,
                 "title": "A change", "body": null, "user": pull.author.json(), "labels": labels,
-                "head": {"sha": tip(&format!("refs/pull/{n}/head")), "ref": "feature", "repo": pull.head_repo.as_ref().map(|r| json!({"full_name": r}))},
+                "head": {"sha": shown.unwrap_or_else(|| tip(&format!("refs/pull/{n}/head"))), "ref": "feature", "repo": pull.head_repo.as_ref().map(|r| json!({"full_name": r}))},
                 // GitHub keeps the tip as it was when it last looked: anything but the live one.
                 "base": {"sha": "0123456789012345678901234567890123456789", "ref": pull.base, "repo": {"full_name": self.repo}},
             }),
