@@ -13,6 +13,7 @@ pub mod engine;
 pub mod finding;
 pub mod gateway;
 pub mod git;
+pub mod github;
 pub mod http;
 pub mod ledger;
 pub mod model;

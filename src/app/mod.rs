@@ -1,5 +1,6 @@
 //! One file a use case; everything below is wired together here.
 
+pub mod ci;
 mod credentials;
 pub mod demo;
 pub mod doctor;
@@ -7,7 +8,10 @@ mod engines;
 mod environment;
 mod error;
 pub mod explain;
+mod forge;
 mod models;
+mod network;
+pub mod pull;
 pub mod ref_check;
 pub mod review;
 mod runs;

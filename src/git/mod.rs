@@ -8,6 +8,7 @@
 mod command;
 mod diff;
 mod error;
+mod fetch;
 mod object_tree;
 mod objects;
 mod repository;
@@ -20,6 +21,7 @@ pub use crate::process::{ProcessError, ToolError};
 pub use command::HostEnv;
 pub use diff::RawDiff;
 pub use error::GitError;
+pub use fetch::{FetchFrom, ObjectFolder};
 pub use object_tree::ObjectTree;
 pub use repository::{DefaultBranch, Repository};
 pub use sample::commit_sample;

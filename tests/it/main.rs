@@ -19,6 +19,7 @@ mod conformance;
 mod diff;
 mod docs;
 mod git;
+mod github;
 mod jail;
 mod model_door;
 mod pipeline;

@@ -13,7 +13,7 @@ use ecr::state::saved::{self, SavedRun};
 
 use super::sample::{checks_only, path, quiet, rendered, review, with_gaps};
 
-fn matches_file(name: &str, text: &str) {
+pub(super) fn matches_file(name: &str, text: &str) {
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("tests/fixtures/render")
         .join(name);
