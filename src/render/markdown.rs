@@ -300,8 +300,20 @@ pub(super) fn escape(text: &str) -> String {
             ':' if next(at) == '/' => out.push_str("&#58;\u{2060}"),
             ':' if names_emoji(&chars[at + 1..]) => out.push_str(":\u{2060}"),
             '.' if at >= 3 && chars[at - 3..at].iter().all(|c| matches!(c, 'w' | 'W')) => {
-                out.push_str("\\.");
+                out.push_str("\u{2060}.");
             }
+            // The text may begin a line, where these would begin a list.
+            '-' | '+' if at == 0 => {
+                out.push('\\');
+                out.push(c);
+            }
+            '.' | ')'
+                if at > 0 && next(at) == ' ' && chars[..at].iter().all(char::is_ascii_digit) =>
+            {
+                out.push('\\');
+                out.push(c);
+            }
+            '<' if next(at) == '!' => out.push_str("\\<\u{2060}"),
             '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '&' | '#' | '|' | '~' | '$' | '^'
             | '!' | '@' | '{' | '}' | '"' | '\'' | '=' => {
                 out.push('\\');

@@ -59,6 +59,7 @@ async fn a_model_reviews_without_the_forge_token() {
         Reply::default().tool("read", json!({"path": "src/a.rs"})),
         Reply::default().tool("report", found()),
         Reply::default().tool("finish", json!({"examined": ["src/a.rs"]})),
+        Reply::text(&json!({"verdict": "confirmed", "reason": "It is."}).to_string()),
     ] {
         server.script().push(reply);
     }
@@ -76,7 +77,7 @@ async fn a_model_reviews_without_the_forge_token() {
         assert!(!holds(&token()) && holds(&key()));
     }
     let calls = server.script().requests().len();
-    assert_eq!(calls, 3);
+    assert_eq!(calls, 4);
 
     // The same change is not paid for twice.
     let ran = ci(&rig, &[]).await;

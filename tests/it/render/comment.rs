@@ -262,9 +262,10 @@ fn dismissals_change_the_verdict_and_grave_ones_stay_in_sight() {
         dismissal("000000000a11", 1, Some("a test key")),
         dismissal("000000000b22", 1, None),
         dismissal("000000000c33", 1, Some("no")),
+        dismissal("000000000e55", 1, None),
     ]);
     assert!(all.contains("## ecr: Nothing found"), "{all}");
-    assert!(all.contains("3 findings are dismissed"), "{all}");
+    assert!(all.contains("4 findings are dismissed"), "{all}");
 }
 
 #[test]
@@ -466,6 +467,60 @@ fn every_single_attack_keeps_the_shape() {
                 panic!("{error}");
             }
         }
+    }
+}
+
+/// Text that does not fold well.
+fn noise(seed: u64, length: usize) -> String {
+    let mut state = seed | 1;
+    std::iter::repeat_with(|| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        char::from(b'a' + u8::try_from(state % 26).expect("a letter"))
+    })
+    .take(length)
+    .collect()
+}
+
+#[test]
+fn a_comment_of_any_review_fits_and_loses_no_dismissal() {
+    let severities = [Severity::Suggestion, Severity::Warning, Severity::Critical];
+    for (findings, dismissals) in [(1_000_u64, 2_000_u64), (1_000, 0), (0, 2_000), (200, 200)] {
+        let mut of = of_pull_request(review(), "1");
+        let model = of.findings[0].clone();
+        of.findings = (0..findings)
+            .map(|at| {
+                let mut one = model.clone();
+                one.id = Fingerprint::new(&format!("{at:012x}")).expect("an id");
+                one.severity = severities[usize::try_from(at % 3).expect("small")];
+                one.title = noise(at + 1, 200);
+                one.rationale = noise(at + 7, 10_000);
+                one.evidence = Some(noise(at + 9, 10_000));
+                one
+            })
+            .collect();
+        let mut state = state_of(&of);
+        for at in 0..dismissals {
+            let id = format!("{:012x}", at * 0x10_0001);
+            state
+                .dismissals
+                .put(dismissal(&id, at + 1, Some(&noise(at + 3, 200))));
+        }
+        let made = page_of(&state, &Subject::Review, &facts());
+        assert!(made.body.len() <= 60_000, "{}", made.body.len());
+        let kept = decode(&tag(), &made.body).state;
+        assert_eq!(kept, made.state);
+        assert_eq!(kept.dismissals.iter().count() as u64, dismissals);
+        // What matters most is kept longest.
+        let review = kept.review.expect("a review");
+        let with_text = |severity| {
+            let texts = review.findings.iter().filter(|f| f.severity == severity);
+            texts.map(|f| f.title.len()).sum::<usize>()
+        };
+        assert!(with_text(Severity::Critical) >= with_text(Severity::Suggestion));
+        let verdict = "## ecr: Changes requested";
+        assert_eq!(made.body.contains(verdict), findings > 0);
     }
 }
 
