@@ -514,7 +514,8 @@ fn a_comment_of_any_review_fits_and_loses_no_dismissal() {
         assert_eq!(kept.dismissals.iter().count() as u64, dismissals);
         // What matters most is kept longest.
         let review = kept.review.expect("a review");
-        let with_text = |severity| {
+        let with_text = |severity: Severity| {
+            let severity = severity.into();
             let texts = review.findings.iter().filter(|f| f.severity == severity);
             texts.map(|f| f.title.len()).sum::<usize>()
         };
