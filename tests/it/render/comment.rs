@@ -528,7 +528,7 @@ fn a_comment_of_any_review_fits_and_loses_no_dismissal() {
             "{findings} {dismissals}: {critical} {suggestion}"
         );
         let verdict = "## ecr: Changes requested";
-        assert_eq!(made.body.contains(verdict), findings > 0);
+        assert!(findings == 0 || made.body.contains(verdict));
     }
 }
 
