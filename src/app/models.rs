@@ -25,7 +25,8 @@ use crate::model::{AgentId, Cost, EngineName, ModelId, SandboxInfo, Secret};
 use crate::pipeline::{EngineSet, Plan, PlannedAgent, TaskWriter};
 use crate::process::sandbox::Level;
 use crate::prompt::{
-    NO_TOOLS, ReviewTask, coordinator_system, cross_cutting, reviewer_system, verifier_system,
+    NO_TOOLS, ReviewTask, coordinator_system, cross_cutting, reviewer_system, router_system,
+    verifier_system,
 };
 
 /// Providers whose address is known: id, protocol, address. Others name theirs in the configuration.
@@ -106,12 +107,19 @@ pub(super) struct Roles {
     pub(super) coordinator: Option<PlannedAgent>,
     /// Checks findings against the source.
     pub(super) verifier: Option<PlannedAgent>,
+    /// Picks the reviewers that a change needs, where that is asked for.
+    pub(super) router: Option<PlannedAgent>,
 }
 
 impl Roles {
     /// All of them.
     pub(super) fn all(&self) -> impl Iterator<Item = &PlannedAgent> {
-        let all = [&self.cross_cutting, &self.coordinator, &self.verifier];
+        let all = [
+            &self.cross_cutting,
+            &self.coordinator,
+            &self.verifier,
+            &self.router,
+        ];
         all.into_iter().flatten()
     }
 }
@@ -148,7 +156,13 @@ pub(super) fn roles(
         coordinator.engine = EngineName::new(engine.word());
     }
     let cross_cutting = reviewer_system(&loaded.shared, cross_cutting());
+    let router = PlannedAgent {
+        id: role("router", String::new())?.id,
+        system: router_system().into(),
+        ..coordinator.clone()
+    };
     Ok(Roles {
+        router: Some(router),
         cross_cutting: Some(role("cross-cutting", cross_cutting)?),
         coordinator: Some(coordinator),
         verifier: Some(role("verifier", verifier_system().to_owned())?),
@@ -160,8 +174,8 @@ pub(super) fn mark() -> String {
     format!("{:016x}", RandomState::new().build_hasher().finish())
 }
 
-/// Writes the tasks of a run, bounded with `mark`.
-pub(super) fn tasks(plan: &Plan, mark: String) -> TaskWriter {
+/// Writes the tasks of a run, bounded with `mark`; `context` is what the reviewers are told besides, made harmless.
+pub(super) fn tasks(plan: &Plan, mark: String, context: String) -> TaskWriter {
     let not_for_models = |(at, reason): (usize, &Option<String>)| {
         reason.clone().or_else(|| plan.hidden.get(&at).cloned())
     };
@@ -178,6 +192,7 @@ pub(super) fn tasks(plan: &Plan, mark: String) -> TaskWriter {
             filtered: &filtered,
             mark: &mark,
             hide: detect::mask_patch,
+            context: &context,
             answer: pass.schema.is_some().then_some(NO_TOOLS),
         };
         task.text().into()

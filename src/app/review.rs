@@ -19,6 +19,7 @@ use super::signals::SignalWatch;
 use super::tape::{Tape, TapeChoice};
 use super::{AppError, Environment, models};
 use crate::config::SandboxLevel;
+use crate::detect;
 use crate::diff::chunk::{ChunkLimits, pack};
 use crate::diff::glob::Glob;
 use crate::diff::noise::{FilterReason, NoiseSettings, filter};
@@ -28,13 +29,14 @@ use crate::model::{
     AgentId, CoverageNote, Decision, EngineName, InputInfo, PassKind, RepoPath, Review,
 };
 use crate::pipeline::{
-    EngineSet, Halving, Judges, Limits, Plan, PlanInput, PlannedAgent, RunDeps, RunInput, plan,
-    run, skipped,
+    EngineSet, Halving, Judges, Limits, Plan, PlanInput, PlannedAgent, Router, RunDeps, RunInput,
+    plan, run, skipped,
 };
 use crate::port::{
     Progress, ProgressEvent, Reporter, ReviewSource, SourceError, SourceInput, TreeUnderReview,
 };
 use crate::process::sandbox::Level;
+use crate::prompt;
 use crate::render::{self, Format, RenderContext, TerminalOptions};
 use crate::reporter::{FileReporter, ProgressMode, ProgressReporter, TerminalReporter};
 use crate::source::{LocalSource, PatchInput, PatchSource, Selection};
@@ -155,6 +157,10 @@ pub struct Request {
     pub time_limit: Option<Duration>,
     /// `--max-cost`, in US dollars; it wins over `policy.maxCostUsd`.
     pub max_cost: Option<f64>,
+    /// `--route`.
+    pub route: bool,
+    /// `--context-file`.
+    pub context_file: Option<PathBuf>,
     /// `--plan`.
     pub plan_only: bool,
     /// The reports; empty for the terminal's.
@@ -192,6 +198,8 @@ pub enum Finished {
 /// The time budgets when nothing else is said (llp/0004).
 const PASSES_BUDGET: Duration = Duration::from_secs(55 * 60);
 const PASS_BUDGET: Duration = Duration::from_secs(15 * 60);
+/// Bytes of a context file.
+const MAX_CONTEXT_FILE: u64 = 1 << 20;
 const JUDGES_BUDGET: Duration = Duration::from_secs(15 * 60);
 
 /// The agent that the built-in checks report as.
@@ -224,6 +232,7 @@ pub async fn review(
     let setup = load_setup(&request, environment, local.as_ref(), &cancel)
         .await
         .map_err(interrupted)?;
+    let context_text = context_of(&request, environment)?;
     let tape = Tape::open(&request.tape, environment.cwd())?;
     if !tape.is_live() && setup.reviewers.is_empty() {
         return Err(AppError::new(
@@ -266,7 +275,7 @@ pub async fn review(
                 progress: Arc::clone(&progress) as Arc<dyn Progress>,
                 cancel: cancel.clone(),
                 ladder: Arc::new(Halving),
-                tasks: Some(models::tasks(&prepared.plan, tape.mark())),
+                tasks: Some(models::tasks(&prepared.plan, tape.mark(), context_text)),
                 incoming: None,
             };
             let wires = (environment, &tape);
@@ -296,6 +305,29 @@ pub async fn review(
         review: Box::new(review),
         interrupt,
     })
+}
+
+/// What `--context-file` tells the reviewers.
+fn context_of(request: &Request, environment: &Environment) -> Result<String, AppError> {
+    let Some(path) = &request.context_file else {
+        return Ok(String::new());
+    };
+    let path = environment.cwd().join(path);
+    let failed = |problem: String| {
+        AppError::new(
+            format!("--context-file {}: {problem}", path.display()),
+            "name a text file that can be read",
+        )
+    };
+    let size = std::fs::metadata(&path)
+        .map_err(|error| failed(error.to_string()))?
+        .len();
+    if size > MAX_CONTEXT_FILE {
+        return Err(failed(format!("{size} bytes is over {MAX_CONTEXT_FILE}")));
+    }
+    let bytes = std::fs::read(&path).map_err(|error| failed(error.to_string()))?;
+    let text = String::from_utf8_lossy(&bytes);
+    Ok(detect::mask(&prompt::context(&text)).into_owned())
 }
 
 /// What there is to review.
@@ -558,6 +590,11 @@ async fn execute(
         },
         scope: None,
         limits,
+        router: setup.roles.router.clone().map(|agent| Router {
+            agent,
+            concerns: setup.concerns(),
+            mark: tape.mark(),
+        }),
         judges: Judges {
             coordinator: setup.roles.coordinator.clone(),
             verifier: setup.roles.verifier.clone(),

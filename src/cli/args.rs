@@ -126,6 +126,14 @@ pub(super) struct ReviewArgs {
     #[arg(long, value_name = "DUR", value_parser = parse_duration)]
     pub(super) time_limit: Option<Duration>,
 
+    /// Let a model leave out reviewers whose concern the change does not touch
+    #[arg(long)]
+    pub(super) route: bool,
+
+    /// A text file with what the reviewers should know about the change
+    #[arg(long, value_name = "FILE")]
+    pub(super) context_file: Option<PathBuf>,
+
     /// Stop before the model calls cost more than this, in US dollars
     #[arg(long, value_name = "USD", value_parser = parse_money)]
     pub(super) max_cost: Option<f64>,

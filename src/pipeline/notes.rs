@@ -69,10 +69,14 @@ pub(super) fn notes(settled: &[Settled]) -> Vec<CoverageNote> {
                 (PassOutcomeKind::Skipped, _) => format!("not run: {reason}"),
                 _ => format!("failed: {reason}"),
             };
-            // Without a coordinator the findings are merged by rule: nothing of the review is missing.
-            if pass.pass.kind == PassKind::Coordinate && *kind != NoteKind::Interrupted {
-                let text = format!("{text}; the findings were merged by rule instead");
-                add(NoteKind::Info, text, name.clone());
+            // What these two would have done is done without them: nothing of the review is missing.
+            let instead = match pass.pass.kind {
+                PassKind::Coordinate => Some("the findings were merged by rule instead"),
+                PassKind::Route => Some("every reviewer runs instead"),
+                _ => None,
+            };
+            if let Some(instead) = instead.filter(|_| *kind != NoteKind::Interrupted) {
+                add(NoteKind::Info, format!("{text}; {instead}"), name.clone());
             } else {
                 add(*kind, text, name.clone());
             }

@@ -11,7 +11,8 @@ use super::conclude::{Ending, conclude};
 use super::dispatch::{Incoming, Shared, dispatch, feed, preflight};
 use super::judges::{Court, Judges};
 use super::ladder::Ladder;
-use super::plan::{Plan, PlannedPass};
+use super::plan::{Plan, PlannedAgent, PlannedPass};
+use super::route::{Router, narrow};
 use super::step::{Budget, Dispatcher, Limits, after};
 use crate::diff::Diff;
 use crate::finding::Policy;
@@ -59,6 +60,8 @@ pub struct RunInput {
     pub scope: Option<ScopeName>,
     /// The budgets.
     pub limits: Limits,
+    /// Picks the reviewers that the change needs; without one they all run.
+    pub router: Option<Router>,
     /// Who judges what was found.
     pub judges: Judges,
     /// What earlier stages could not do.
@@ -83,7 +86,9 @@ pub struct RunDeps {
 
 /// Runs the plan to its end and reports. Whatever fails becomes a note; it never fails itself.
 pub async fn run(input: RunInput, engines: &EngineSet, deps: RunDeps) -> Review {
-    let RunInput { plan, limits, .. } = input;
+    let RunInput {
+        mut plan, limits, ..
+    } = input;
     let collector = Collector::new(
         Arc::clone(&plan.diff),
         input.tree.clone(),
@@ -98,19 +103,13 @@ pub async fn run(input: RunInput, engines: &EngineSet, deps: RunDeps) -> Review 
         cancel: deps.cancel,
         tasks: deps.tasks,
     };
-    shared.progress.event(ProgressEvent::Planned {
-        passes: plan.passes.len(),
-        files: plan.diff.files.len(),
-    });
-
+    let others = [
+        input.judges.coordinator.as_ref(),
+        input.judges.verifier.as_ref(),
+        input.router.as_ref().map(|router| &router.agent),
+    ];
     let run_end = after(input.started, limits.run);
-    let refused = preflight(
-        engines,
-        wanted(&plan, &input.judges),
-        &shared.cancel,
-        run_end,
-    )
-    .await;
+    let refused = preflight(engines, wanted(&plan, others), &shared.cancel, run_end).await;
     let meter = Arc::clone(&collector);
     let mut dispatcher = Dispatcher::new(
         Arc::clone(&plan.diff),
@@ -121,10 +120,24 @@ pub async fn run(input: RunInput, engines: &EngineSet, deps: RunDeps) -> Review 
     for (engine, reason) in refused {
         dispatcher.rule_out(engine, reason);
     }
+    let mut settled = Vec::new();
+    let mut notes = input.notes;
+    if let Some(router) = &input.router {
+        let around = (&shared, engines);
+        let routed = narrow(&mut plan, router, around, &mut dispatcher, limits).await;
+        settled.extend(routed.settled);
+        notes.extend(routed.notes);
+        dispatcher.allow(Budget::new(&limits, input.started, Instant::now()));
+    }
+    shared.progress.event(ProgressEvent::Planned {
+        passes: plan.passes.len(),
+        files: plan.diff.files.len(),
+    });
+
     let mut incoming = deps.incoming.unwrap_or_else(|| feed().1);
     let passes = plan.passes.clone();
     let model_time = dispatch(&shared, engines, &mut dispatcher, passes, &mut incoming).await;
-    let mut settled = dispatcher.take_settled();
+    settled.extend(dispatcher.take_settled());
     let mut collected = collector.finish();
     let court = Court {
         judges: &input.judges,
@@ -136,7 +149,6 @@ pub async fn run(input: RunInput, engines: &EngineSet, deps: RunDeps) -> Review 
     };
     let judged = court.judge(&mut collected).await;
     settled.extend(judged.settled);
-    let mut notes = input.notes;
     notes.extend(judged.notes);
 
     conclude(
@@ -158,11 +170,10 @@ pub async fn run(input: RunInput, engines: &EngineSet, deps: RunDeps) -> Review 
 }
 
 /// The models that each engine has to serve.
-fn wanted(plan: &Plan, judges: &Judges) -> HashMap<EngineName, Vec<ModelId>> {
+fn wanted(plan: &Plan, others: [Option<&PlannedAgent>; 3]) -> HashMap<EngineName, Vec<ModelId>> {
     let mut out: HashMap<EngineName, Vec<ModelId>> = HashMap::new();
-    let judges = [&judges.coordinator, &judges.verifier];
     let reviewers = plan.passes.iter().map(|pass| pass.agent.as_ref());
-    for agent in reviewers.chain(judges.into_iter().flatten()) {
+    for agent in reviewers.chain(others.into_iter().flatten()) {
         let models = out.entry(agent.engine.clone()).or_default();
         if let Some(model) = &agent.model
             && !models.contains(model)

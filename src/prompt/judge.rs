@@ -18,6 +18,9 @@ const VERIFY: &str = include_str!("../../templates/prompts/verify.md");
 /// Who looks at the connections between chunks.
 const CROSS_CUTTING: &str = include_str!("../../templates/prompts/cross-cutting.md");
 
+/// Who picks the reviewers of a change.
+const ROUTE: &str = include_str!("../../templates/prompts/route.md");
+
 /// Characters of a consequence that the coordinator sees.
 const MAX_CONSEQUENCE: usize = 600;
 /// Characters of a line of evidence.
@@ -38,6 +41,11 @@ pub fn coordinator_system(shared: &str, own: &str) -> String {
 /// The system prompt of the verifier.
 pub fn verifier_system() -> &'static str {
     VERIFY.trim()
+}
+
+/// The system prompt of the router.
+pub fn router_system() -> &'static str {
+    ROUTE.trim()
 }
 
 /// The coordinator's task: `candidates` as JSON, as many as fit into `max` bytes, in the order given; and how many that

@@ -6,8 +6,10 @@ mod review;
 mod sanitise;
 mod tools;
 
-pub use judge::{VerifyTask, coordinate_task, coordinator_system, cross_cutting, verifier_system};
+pub use judge::{
+    VerifyTask, coordinate_task, coordinator_system, cross_cutting, router_system, verifier_system,
+};
 pub use landing::{landing_hint, landing_refusal};
-pub use review::{NO_TOOLS, ReviewTask, reviewer_system};
+pub use review::{NO_TOOLS, ReviewTask, context, reviewer_system, route_task};
 pub use sanitise::{flatten, sanitise, sanitise_capped};
 pub use tools::{INSTRUCTIONS, ToolText, tool_text};

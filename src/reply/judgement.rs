@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::model::{Fingerprint, Severity};
+use crate::model::{AgentId, Fingerprint, Severity};
 
 /// Entries taken of each list.
 const MAX_ENTRIES: usize = 500;
@@ -83,6 +83,27 @@ pub fn coordination_schema() -> Value {
         }))),
         "summary": text(),
     }))
+}
+
+/// The schema of a routing.
+pub fn route_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {"agents": {"type": "array", "items": {"type": "string"}}},
+        "required": ["agents"],
+        "additionalProperties": false,
+    })
+}
+
+/// Reads a routing: the reviewers that it names.
+pub fn route(reply: &Value) -> Vec<AgentId> {
+    let names = reply.get("agents").and_then(Value::as_array);
+    names
+        .into_iter()
+        .flatten()
+        .take(MAX_ENTRIES)
+        .filter_map(|name| AgentId::new(name.as_str()?.trim()).ok())
+        .collect()
 }
 
 /// Reads a verdict; what is none is an error in words.

@@ -9,5 +9,6 @@ mod lenient;
 pub use extract::{Extracted, ReplyError, object};
 pub use findings::{FindingsReply, RejectedFinding, findings, findings_schema};
 pub use judgement::{
-    Coordination, Edit, Verdict, coordination, coordination_schema, verdict, verdict_schema,
+    Coordination, Edit, Verdict, coordination, coordination_schema, route, route_schema, verdict,
+    verdict_schema,
 };

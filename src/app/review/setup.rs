@@ -15,7 +15,7 @@ use crate::config::{
 use crate::engine::builtin::structural::{RepositoryRules, RuleFileError};
 use crate::engine::builtin::{BuiltinEngine, CheckSettings, ExtraRules};
 use crate::git::{HostEnv, Repository};
-use crate::model::{RepoPath, Severity};
+use crate::model::{AgentId, RepoPath, Severity};
 use crate::pipeline::PlannedAgent;
 use crate::port::ReviewEngine;
 use crate::source::LocalSource;
@@ -46,6 +46,14 @@ impl Setup {
         self.reviewers.iter().chain(self.roles.all()).collect()
     }
 
+    /// What each reviewer looks for.
+    pub(super) fn concerns(&self) -> Vec<(AgentId, String)> {
+        let agents = self.loaded.agents.iter();
+        agents
+            .map(|agent| (agent.id.clone(), agent.description.clone()))
+            .collect()
+    }
+
     /// The built-in checks as configured.
     pub(super) fn builtin_engine(&self) -> Arc<dyn ReviewEngine> {
         Arc::new(BuiltinEngine::new(self.settings.clone()))
@@ -71,12 +79,17 @@ pub(super) async fn load_setup(
         reviewer_model: utf8(environment, REVIEWER_MODEL.name)?.map(str::to_owned),
     };
     let agents = request.agents.clone();
+    // Who names the reviewers has picked them.
+    let route = request.route && agents.is_empty();
     let (place, reviewed) = (environment.clone(), root.clone());
     let built = tokio::task::spawn_blocking(move || {
         let reviewed: Vec<&Path> = reviewed.as_deref().into_iter().collect();
         let mut setup = build(&choice, tree.as_ref(), &overrides, &agents)?;
         setup.reviewers = models::reviewers(&setup.loaded, &agents, &place, &reviewed)?;
         setup.roles = models::roles(&setup.loaded, &setup.reviewers, &place, &reviewed)?;
+        if !route {
+            setup.roles.router = None;
+        }
         Ok::<_, AppError>(setup)
     });
     let mut setup = built

@@ -235,6 +235,7 @@ async fn a_request_carries_at_most_two_kilobytes_of_ours() {
         filtered: &[None],
         mark: "0123456789abcdef",
         hide: |section| section.into(),
+        context: "",
         answer: None,
     };
     let frame = task.text().len() - section;

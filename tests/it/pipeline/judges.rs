@@ -7,10 +7,11 @@ use ecr::model::{
     Decision, DropStage, Finding, FindingReport, FindingStatus, NoteKind, PassKind,
     PassOutcomeKind, Review, Severity, VerificationStatus,
 };
+use ecr::pipeline::Router;
 use ecr::port::EngineError;
 use serde_json::{Value, json};
 
-use super::support::{Case, assert_adds_up, record, secs};
+use super::support::{Case, agent, assert_adds_up, record, secs};
 use crate::support::fake_engine::{Act, FakeEngine, diff_of, finding};
 
 fn fake() -> FakeEngine {
@@ -419,4 +420,51 @@ async fn an_interrupted_run_asks_no_judge() {
         VerificationStatus::Grounded
     );
     assert!(!review.complete);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_router_leaves_out_whom_it_does_not_name_and_errs_towards_all() {
+    let concern = |id: &str| (agent(id, "fake").id, format!("what {id} looks for"));
+    let answer = |names: Value| [Act::Answer(json!({"agents": names}))];
+    for (script, ran, said) in [
+        (answer(json!(["two", "nobody"])), &["two"][..], true),
+        (
+            answer(json!(["one", "two", "three"])),
+            &["one", "two", "three"],
+            false,
+        ),
+        (answer(json!(["nobody"])), &["one", "two", "three"], false),
+        (answer(json!([])), &["one", "two", "three"], false),
+        (
+            [Act::Fail(EngineError::Refused("no".into()))],
+            &["one", "two", "three"],
+            false,
+        ),
+    ] {
+        let engine = Arc::new(fake().script("route", script.clone()));
+        let diff = diff_of(&[2, 2]);
+        let mut case = Case::new(Arc::clone(&diff)).agents(&["one", "two", "three"]);
+        case.router = Some(Router {
+            agent: agent("router", "fake"),
+            concerns: ["one", "two", "three"].map(concern).into(),
+            mark: "0123456789abcdef".to_owned(),
+        });
+        let review = case.run(&engine).await;
+        let reviewed: Vec<_> = review
+            .passes
+            .iter()
+            .filter(|pass| pass.kind == PassKind::Review)
+            .map(|pass| pass.agent.as_str())
+            .collect();
+        assert_eq!(reviewed, ran, "{script:?}");
+        let note = review.notes.iter().find(|n| n.text.contains("--route"));
+        assert_eq!(note.is_some(), said, "{script:?}");
+        assert!(review.complete, "{:?}", review.notes);
+        assert_adds_up(&review, &diff);
+        let task = &engine.seen()[0].task;
+        assert!(
+            task.contains("- two: what two looks for") && task.contains("\n- f1"),
+            "{task}"
+        );
+    }
 }

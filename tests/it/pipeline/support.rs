@@ -11,8 +11,8 @@ use ecr::model::{
     AgentId, EngineName, InputInfo, InputKind, ModelId, PassRecord, Review, SandboxInfo,
 };
 use ecr::pipeline::{
-    EngineSet, Halving, Incoming, Judges, Limits, PlanInput, PlannedAgent, RunDeps, RunInput, plan,
-    run,
+    EngineSet, Halving, Incoming, Judges, Limits, PlanInput, PlannedAgent, Router, RunDeps,
+    RunInput, plan, run,
 };
 use ecr::port::{Progress, ProgressEvent, ReviewEngine};
 use tokio::time::Instant;
@@ -42,6 +42,7 @@ pub(crate) struct Case {
     pub(crate) cancel: CancellationToken,
     pub(crate) incoming: Option<Incoming>,
     pub(crate) judges: Judges,
+    pub(crate) router: Option<Router>,
 }
 
 impl Case {
@@ -63,6 +64,7 @@ impl Case {
             cancel: CancellationToken::new(),
             incoming: None,
             judges: Judges::none(),
+            router: None,
         }
     }
 
@@ -130,6 +132,7 @@ impl Case {
             policy: self.policy,
             scope: None,
             limits: self.limits,
+            router: self.router,
             judges: self.judges,
             notes: Vec::new(),
             started: Instant::now(),
