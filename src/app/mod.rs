@@ -9,6 +9,7 @@ mod environment;
 mod error;
 pub mod explain;
 mod forge;
+pub mod init;
 mod models;
 mod network;
 pub mod pull;
@@ -19,6 +20,7 @@ pub mod schema;
 mod signals;
 pub mod stats;
 pub mod tape;
+pub mod verify_config;
 
 pub use environment::Environment;
 pub use error::AppError;

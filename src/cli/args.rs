@@ -81,6 +81,14 @@ pub(super) enum Command {
     Stats(StatsArgs),
     /// Say whether a review would work here, now, and what is missing; no network
     Doctor(DoctorArgs),
+    /// Set ecr up in this repository: the set-up folder and the workflows
+    Init(InitArgs),
+    /// Check every configuration on the disk, before a credential is in reach; for workflows
+    VerifyConfig {
+        /// Print what was found as JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Check that the citations in llp/, in code and in the review set-up still resolve
     RefCheck(RefCheckArgs),
     /// Print a JSON Schema
@@ -314,6 +322,21 @@ pub(super) struct RefCheckArgs {
     /// Print `{ok, problems}` as JSON
     #[arg(long)]
     pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct InitArgs {
+    /// Variables that hold credentials, comma separated; the workflows pass these secrets and no other
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(super) token_env: Vec<String>,
+
+    /// Replace files that are there and differ
+    #[arg(long)]
+    pub(super) force: bool,
+
+    /// The set-up folder only, no workflows
+    #[arg(long)]
+    pub(super) no_workflow: bool,
 }
 
 #[derive(Debug, Args)]

@@ -18,7 +18,9 @@ use crate::app::ci::{self, CiRequest, DismissRequest};
 use crate::app::review::{self, Display, FailOn, Finished, Input, LocalInput, OutputSpec, Request};
 use crate::app::schema::{self, Schema};
 use crate::app::tape::TapeChoice;
-use crate::app::{AppError, Environment, demo, doctor, explain, pull, ref_check, stats};
+use crate::app::{
+    AppError, Environment, demo, doctor, explain, init, pull, ref_check, stats, verify_config,
+};
 use crate::config::env::{ECR_VERBOSE, is_on};
 
 /// Runs ecr with `args` (the program's name first) and gives the exit code.
@@ -223,6 +225,25 @@ async fn dispatch(cli: Cli, streams: Streams, environment: &Environment) -> Resu
             let report = doctor::run(&request, &display, environment).await?;
             write_product(&report.product)?;
             Ok(if report.ok { EXIT_OK } else { EXIT_USAGE })
+        }
+        Command::Init(args) => {
+            let request = init::Request {
+                token_env: args.token_env,
+                force: args.force,
+                no_workflow: args.no_workflow,
+            };
+            let text = init::run(request, environment).await?;
+            if !global.quiet {
+                write_product(&text)?;
+            }
+            Ok(EXIT_OK)
+        }
+        Command::VerifyConfig { json } => {
+            let outcome = verify_config::run(json, environment).await?;
+            if json || !outcome.ok || !global.quiet {
+                write_product(&outcome.text)?;
+            }
+            Ok(if outcome.ok { EXIT_OK } else { EXIT_USAGE })
         }
         Command::RefCheck(args) => run_ref_check(args, &global, environment).await,
         Command::Schema(args) => {

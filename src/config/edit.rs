@@ -94,27 +94,37 @@ fn scope_name(folder: &str) -> String {
 /// already. The result has been read back: it holds what it held before, and the scope.
 pub fn add_scope(source: &Source, scope: &NewScope) -> Result<Option<String>, ConfigErrors> {
     let (before, _) = parse_routing(source)?;
-    let has_folder = |scope: &super::Scope, folder: &RepoPath| scope.config.as_ref() == Some(folder);
+    let has_folder =
+        |scope: &super::Scope, folder: &RepoPath| scope.config.as_ref() == Some(folder);
     if before.scopes.iter().any(|s| has_folder(s, &scope.folder)) {
         return Ok(None);
     }
     if let Some(other) = before.scopes.iter().find(|s| s.name == scope.name) {
-        let place = other.config.as_ref().map_or_else(|| ".".to_owned(), RepoPath::to_lossy);
+        let place = other
+            .config
+            .as_ref()
+            .map_or_else(|| ".".to_owned(), RepoPath::to_lossy);
         return Err(Diagnostic::bare(
             source.origin(),
-            format!("there is already a scope `{}`, of the folder `{place}`", scope.name),
+            format!(
+                "there is already a scope `{}`, of the folder `{place}`",
+                scope.name
+            ),
         )
         .with_help("give that scope another name in the manifest, then run this again")
         .into());
     }
     let failed = |what: &str| {
         ConfigErrors::from(
-            Diagnostic::bare(source.origin(), format!("the scope cannot be added: {what}"))
-                .with_help("add it to `scopes` by hand"),
+            Diagnostic::bare(
+                source.origin(),
+                format!("the scope cannot be added: {what}"),
+            )
+            .with_help("add it to `scopes` by hand"),
         )
     };
-    let root = CstRootNode::parse(source.text(), &strict())
-        .map_err(|error| failed(&error.to_string()))?;
+    let root =
+        CstRootNode::parse(source.text(), &strict()).map_err(|error| failed(&error.to_string()))?;
     let scopes = root
         .object_value()
         .and_then(|object| object.array_value("scopes"))
@@ -125,10 +135,17 @@ pub fn add_scope(source: &Source, scope: &NewScope) -> Result<Option<String>, Co
 
     let (after, _) = parse_routing(&Source::new(source.origin(), &text))?;
     let kept = RoutingManifest {
-        scopes: after.scopes.get(..before.scopes.len()).unwrap_or_default().to_vec(),
+        scopes: after
+            .scopes
+            .get(..before.scopes.len())
+            .unwrap_or_default()
+            .to_vec(),
         ..after.clone()
     };
-    let added = after.scopes.last().is_some_and(|last| has_folder(last, &scope.folder));
+    let added = after
+        .scopes
+        .last()
+        .is_some_and(|last| has_folder(last, &scope.folder));
     if kept != before || !added || after.scopes.len() != before.scopes.len() + 1 {
         return Err(failed("the edited manifest does not say what it should"));
     }
@@ -161,7 +178,10 @@ pub fn credentials(names: &[String]) -> Result<Vec<NewCredential>, String> {
         let (id, upstream) = match taken {
             0 => (provider.to_owned(), None),
             // One provider with two credentials needs a second name for it.
-            taken => (format!("{provider}-{}", taken + 1), Some(provider.to_owned())),
+            taken => (
+                format!("{provider}-{}", taken + 1),
+                Some(provider.to_owned()),
+            ),
         };
         found.push(NewCredential {
             variable: name.to_owned(),
@@ -211,14 +231,17 @@ pub fn fresh_config(credentials: &[NewCredential]) -> Result<String, ConfigError
     }
     let text = lines.join("\n") + "\n";
     let (config, _) = parse_config(&Source::new("config.jsonc", &text))?;
-    let declared = config.auth.iter().filter_map(|entry| entry.token_env.as_deref());
+    let declared = config
+        .auth
+        .iter()
+        .filter_map(|entry| entry.token_env.as_deref());
     let mut declared: Vec<_> = declared.collect();
     let mut wanted: Vec<_> = credentials.iter().map(|c| c.variable.as_str()).collect();
     declared.sort_unstable();
     wanted.sort_unstable();
-    let served = credentials.iter().all(|c| {
-        is_subscription(&c.variable) || config.engines.contains_key(&c.provider)
-    });
+    let served = credentials
+        .iter()
+        .all(|c| is_subscription(&c.variable) || config.engines.contains_key(&c.provider));
     if declared != wanted || !served {
         return Err(Diagnostic::bare(
             "config.jsonc",
@@ -253,7 +276,10 @@ fn auth_block(credentials: &[NewCredential]) -> String {
             )
         })
         .collect();
-    format!("  \"auth\": {{\n    \"providers\": {{\n{}\n    }},\n  }},", entries.join("\n"))
+    format!(
+        "  \"auth\": {{\n    \"providers\": {{\n{}\n    }},\n  }},",
+        entries.join("\n")
+    )
 }
 
 fn engines_line(credentials: &[NewCredential]) -> String {
@@ -286,7 +312,11 @@ mod tests {
         let last = manifest.scopes.last().unwrap();
         assert_eq!(last.name.as_str(), "apps-web");
         assert_eq!(last.paths, ["apps/web/**"]);
-        assert_eq!(add(&text, "./apps//web"), Ok(None), "a second time changes nothing");
+        assert_eq!(
+            add(&text, "./apps//web"),
+            Ok(None),
+            "a second time changes nothing"
+        );
         let more = add(&text, "apps/api").unwrap().unwrap();
         assert_eq!(more.matches("\"name\"").count(), 3, "{more}");
     }
@@ -295,7 +325,11 @@ mod tests {
     fn line_ends_and_one_line_manifests_survive() {
         let crlf = MANIFEST.replace('\n', "\r\n");
         let text = add(&crlf, "a").unwrap().unwrap();
-        assert_eq!(text.matches('\n').count(), text.matches("\r\n").count(), "{text:?}");
+        assert_eq!(
+            text.matches('\n').count(),
+            text.matches("\r\n").count(),
+            "{text:?}"
+        );
         let one = "{\"scopes\":[{\"name\":\"default\",\"paths\":[\"**/*\"],\"config\":\".\"},]}";
         assert!(add(one, "a").unwrap().is_some());
     }
@@ -317,7 +351,11 @@ mod tests {
         }
         let clash = add(MANIFEST, "default").unwrap_err();
         assert!(clash.contains("already a scope `default`"), "{clash}");
-        assert!(add("{ \"comment\": \"single\" }", "a").unwrap_err().contains("`scopes` is missing"));
+        assert!(
+            add("{ \"comment\": \"single\" }", "a")
+                .unwrap_err()
+                .contains("`scopes` is missing")
+        );
     }
 
     #[test]
@@ -327,10 +365,17 @@ mod tests {
             credentials(&names)
         };
         let ids = |text: &str| -> Vec<String> {
-            parse(text).unwrap().into_iter().map(|c| c.provider).collect()
+            parse(text)
+                .unwrap()
+                .into_iter()
+                .map(|c| c.provider)
+                .collect()
         };
         assert_eq!(ids("A_TOKEN, B_TOKEN"), ["anthropic", "anthropic-2"]);
-        assert_eq!(ids("OPENAI_API_KEY,TEAM_CLAUDE_KEY"), ["openai", "anthropic"]);
+        assert_eq!(
+            ids("OPENAI_API_KEY,TEAM_CLAUDE_KEY"),
+            ["openai", "anthropic"]
+        );
         assert!(!parse("A_TOKEN").unwrap()[0].certain);
         for (bad, why) in [
             ("lower_case", "UPPER_SNAKE_CASE"),
@@ -354,7 +399,10 @@ mod tests {
         let (config, _) = parse_config(&Source::new("c", &text)).unwrap();
         assert_eq!(config.auth.len(), 3);
         assert_eq!(config.engines.len(), 3);
-        assert!(text.contains("// \"includeSuggestions\": false"), "comments stay: {text}");
+        assert!(
+            text.contains("// \"includeSuggestions\": false"),
+            "comments stay: {text}"
+        );
         let text = fresh_config(&names(&["CLAUDE_CODE_OAUTH_TOKEN"])).unwrap();
         let (config, _) = parse_config(&Source::new("c", &text)).unwrap();
         assert!(config.engines.is_empty() && text.contains("\"oauth\""));

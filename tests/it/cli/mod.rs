@@ -8,6 +8,7 @@ mod exit_codes;
 mod formats;
 mod harness;
 mod hooks;
+mod init;
 mod patches;
 mod receipt;
 mod runs;
