@@ -6,6 +6,7 @@ pub mod doctor;
 mod engines;
 mod environment;
 mod error;
+pub mod eval;
 pub mod explain;
 mod models;
 pub mod ref_check;

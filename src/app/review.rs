@@ -53,6 +53,15 @@ pub enum Input {
     PatchFile(PathBuf),
     /// A patch that was read from standard input.
     PatchBytes(Arc<[u8]>),
+    /// What `head` adds to `base` in another repository than the one the set-up is read from: somebody else's work.
+    Repository {
+        /// The repository, bare or not.
+        folder: PathBuf,
+        /// The ref or commit compared with.
+        base: String,
+        /// The ref or commit under review.
+        head: String,
+    },
 }
 
 /// Changes of a local repository.
@@ -230,15 +239,27 @@ pub async fn review(
     // Until there is a plan, there is nothing to report: a signal's error is the signal.
     let interrupted = |error| watch.interrupt().map_or(error, AppError::interrupted);
     let patch = match &request.input {
-        Input::Local(_) => None,
+        Input::Local(_) | Input::Repository { .. } => None,
         Input::PatchBytes(bytes) => Some(PatchInput::Bytes(Arc::clone(bytes))),
         Input::PatchFile(path) => Some(PatchInput::File(environment.cwd().join(path))),
     };
     let patch = patch.map(PatchSource::new);
-    let source: &dyn ReviewSource = match (&local, &patch) {
-        (Some(local), _) => local,
-        (None, Some(patch)) => patch,
-        (None, None) => return Err(AppError::plain("no source for the review")),
+    let elsewhere = match &request.input {
+        Input::Repository { folder, base, head } => Some(LocalSource::new(
+            environment.variables().collect::<HostEnv>(),
+            folder.clone(),
+            Selection::Range {
+                base: base.clone(),
+                head: Some(head.clone()),
+            },
+            cancel.clone(),
+        )),
+        _ => None,
+    };
+    let source: &dyn ReviewSource = match (&local, &patch, &elsewhere) {
+        (Some(local), ..) | (None, _, Some(local)) => local,
+        (None, Some(patch), None) => patch,
+        (None, None, None) => return Err(AppError::plain("no source for the review")),
     };
     let mut setup = Box::pin(load_setup(&request, environment, local.as_ref(), &cancel));
     let mut loading = Box::pin(load(source, &request, started, &cancel));
@@ -316,6 +337,16 @@ pub async fn review(
         review: Box::new(review),
         interrupt,
     })
+}
+
+/// A digest of all that decides how this request's change is reviewed, beside the change itself and the version of
+/// ecr: the configuration, the prompts, the rules, the reviewers with their models. Checks the set-up on the way.
+pub(super) async fn setup_digest(
+    request: &Request,
+    environment: &Environment,
+) -> Result<String, AppError> {
+    let setup = load_setup(request, environment, None, &CancellationToken::new()).await?;
+    Ok(setup.digest())
 }
 
 /// What `--context-file` tells the reviewers.
@@ -637,7 +668,8 @@ fn limits(run: Option<Duration>, concurrency: usize) -> Limits {
 /// How engine processes are confined: completely for other people's work, as configured for one's own.
 fn confinement(setup: &Setup, request: &Request) -> Confinement {
     let require = match (&request.input, setup.loaded.config.sandbox_require) {
-        (Input::PatchFile(_) | Input::PatchBytes(_), _) | (_, SandboxLevel::Full) => Level::Full,
+        (Input::PatchFile(_) | Input::PatchBytes(_) | Input::Repository { .. }, _)
+        | (_, SandboxLevel::Full) => Level::Full,
         (Input::Local(_), SandboxLevel::Files) => Level::Files,
         (Input::Local(_), SandboxLevel::None) => Level::None,
     };

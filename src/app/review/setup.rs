@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 
 use super::Request;
@@ -40,9 +41,27 @@ pub(in crate::app) struct Setup {
     /// For stderr.
     pub(in crate::app) warnings: Vec<String>,
     settings: CheckSettings,
+    /// The repository's own rules, as read.
+    rules: Vec<RuleFile>,
 }
 
 impl Setup {
+    /// A digest of all of it but for warnings and places on this machine.
+    pub(super) fn digest(&self) -> String {
+        let mut hash = Sha256::new();
+        let agents = self.agents();
+        let said = (&self.loaded.config, &self.loaded.agents, &agents);
+        hash.update(format!("{said:?}{:?}", self.settings.enabled).as_bytes());
+        for (name, content) in &self.rules {
+            hash.update(format!("{name}:{}:", content.len()).as_bytes());
+            hash.update(content);
+        }
+        hash.finalize()
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
+    }
+
     /// Everybody who calls a model.
     pub(super) fn agents(&self) -> Vec<&PlannedAgent> {
         self.reviewers.iter().chain(self.roles.all()).collect()
@@ -277,6 +296,7 @@ fn build(
         locked: false,
         warnings,
         settings,
+        rules,
     })
 }
 
