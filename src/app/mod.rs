@@ -2,6 +2,7 @@
 
 mod credentials;
 pub mod demo;
+mod digest;
 pub mod doctor;
 mod engines;
 mod environment;

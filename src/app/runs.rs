@@ -224,7 +224,7 @@ impl RunStore {
     }
 }
 
-fn create_private_folder(folder: &Path) -> io::Result<()> {
+pub(super) fn create_private_folder(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]

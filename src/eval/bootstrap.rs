@@ -26,13 +26,15 @@ pub(super) fn intervals(cases: &[Counts], seed: u64) -> Option<[Option<Interval>
     }
     Some(drawn.map(|mut values| {
         values.sort_by(f64::total_cmp);
-        let at = |share: f64| {
-            let position = (values.len() as f64 - 1.0) * share;
-            values.get(position.round() as usize).copied()
+        // In thousandths, so that the positions are exact.
+        let at = |share: usize| {
+            values
+                .get(values.len().saturating_sub(1) * share / 1_000)
+                .copied()
         };
         Some(Interval {
-            low: at(0.025)?,
-            high: at(0.975)?,
+            low: at(25)?,
+            high: at(975)?,
         })
     }))
 }

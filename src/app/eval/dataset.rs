@@ -3,9 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest as _, Sha256};
-
 use crate::app::AppError;
+use crate::app::digest::PartDigest;
 use crate::config::Source;
 use crate::eval::{Case, LabelSide, Lines, parse_case};
 use crate::git::TreeFile;
@@ -139,24 +138,17 @@ pub(super) fn load(dataset: &Path, name: &str, repos: Option<&Path>) -> Result<L
         .and_then(|source| parse_case(&source, &lines))
         .map_err(|errors| AppError::rendered(&errors.render(false)))?;
 
-    let mut hash = Sha256::new();
-    let mut add = |what: &str, bytes: &[u8]| {
-        hash.update(format!("{what}:{}:", bytes.len()).as_bytes());
-        hash.update(bytes);
-    };
-    add("case", &bytes);
+    let mut digest = PartDigest::default();
+    digest.add(&bytes);
     for (side, files) in [("base", &base), ("head", &head)] {
+        digest.add(side);
         for file in files.iter().flatten() {
-            add(side, file.path.as_bytes());
-            add(if file.executable { "x" } else { "" }, &file.content);
+            digest.add(file.path.as_bytes());
+            digest.add(if file.executable { "x" } else { "-" });
+            digest.add(&file.content);
         }
     }
-    add("patch", patch.as_deref().unwrap_or_default());
-    let digest: String = hash
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    digest.add(patch.as_deref().unwrap_or_default());
 
     let change = match (&case.repository, base, head, patch) {
         (None, Some(base), Some(head), None) => Change::Trees(base, head),
@@ -191,7 +183,7 @@ pub(super) fn load(dataset: &Path, name: &str, repos: Option<&Path>) -> Result<L
         name: name.to_owned(),
         case,
         change,
-        digest,
+        digest: digest.hex(),
     })
 }
 

@@ -13,6 +13,7 @@ use crate::app::review::{self, Display, Input, Interrupt, Streams};
 use crate::app::tape::TapeChoice;
 use crate::app::{AppError, Environment};
 use crate::eval::{self, Case, EvalReportV1, Reviewed, Settings, score};
+use crate::gateway::tape::HEADER_FILE;
 use crate::git::{HeadSide, commit_change};
 use crate::model::printable;
 use crate::render::{self, RenderContext, TerminalOptions};
@@ -110,10 +111,7 @@ pub async fn run(
             env!("CARGO_PKG_VERSION"),
             &loaded.digest,
             &setup,
-            match &request.tape {
-                TapeChoice::Replay(_) => "replay",
-                TapeChoice::Live | TapeChoice::Record(_) => "live",
-            },
+            &recording(&request.tape, &loaded.name, environment),
         ]);
         if request.resume
             && let Some(output) = store.find(&loaded.name, &key)
@@ -180,6 +178,16 @@ pub async fn run(
         ),
         interrupt,
     })
+}
+
+/// What tells one recording from another: its header, in which the seed is drawn anew each time. Whether there is a tape
+/// at all is the review's business.
+fn recording(tape: &TapeChoice, case: &str, environment: &Environment) -> String {
+    let TapeChoice::Replay(folder) = tape else {
+        return "live".to_owned();
+    };
+    let header = environment.cwd().join(folder).join(case).join(HEADER_FILE);
+    std::fs::read_to_string(header).unwrap_or_default()
 }
 
 fn summary(output: &OutputV1) -> String {

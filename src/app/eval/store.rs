@@ -5,8 +5,9 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
+use crate::app::digest::PartDigest;
+use crate::app::runs::create_private_folder;
 use crate::app::{AppError, Environment};
 use crate::model::printable;
 use crate::state::output::OutputV1;
@@ -37,28 +38,25 @@ impl Store {
         dataset: &Path,
         environment: &Environment,
     ) -> Result<Self, AppError> {
-        let folder = match asked {
-            Some(folder) => environment.cwd().join(folder),
-            None => {
-                let state = environment.state_folder().ok_or_else(|| {
-                    AppError::new(
-                        "there is no folder to keep the results in: neither HOME nor XDG_STATE_HOME is set",
-                        "name one with --out",
-                    )
-                })?;
-                let name = dataset
-                    .file_name()
-                    .map_or_else(|| "dataset".into(), |name| name.to_string_lossy());
-                let whole = Sha256::digest(dataset.as_os_str().as_encoded_bytes());
-                let id: String = whole
-                    .iter()
-                    .take(4)
-                    .map(|byte| format!("{byte:02x}"))
-                    .collect();
-                state.join("eval").join(format!("{name}-{id}"))
-            }
+        let folder = if let Some(folder) = asked {
+            environment.cwd().join(folder)
+        } else {
+            let state = environment.state_folder().ok_or_else(|| {
+                AppError::new(
+                    "there is no folder to keep the results in: neither HOME nor XDG_STATE_HOME is set",
+                    "name one with --out",
+                )
+            })?;
+            let name = dataset
+                .file_name()
+                .map_or_else(|| "dataset".into(), |name| name.to_string_lossy());
+            let mut id = PartDigest::default();
+            id.add(dataset.as_os_str().as_encoded_bytes());
+            state
+                .join("eval")
+                .join(format!("{name}-{}", &id.hex()[..8]))
         };
-        fs::create_dir_all(&folder).map_err(|error| problem(&folder, &error))?;
+        create_private_folder(&folder).map_err(|error| problem(&folder, &error))?;
         Ok(Self { folder })
     }
 
@@ -108,12 +106,9 @@ fn problem(path: &Path, error: &std::io::Error) -> AppError {
 
 /// What a result is bound to.
 pub(super) fn key(parts: &[&str]) -> String {
-    let mut hash = Sha256::new();
+    let mut digest = PartDigest::default();
     for part in parts {
-        hash.update(format!("{}:{part}", part.len()).as_bytes());
+        digest.add(part);
     }
-    hash.finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    digest.hex()
 }

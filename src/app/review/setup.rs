@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 
 use super::Request;
+use crate::app::digest::PartDigest;
 use crate::app::{AppError, Environment, credentials, models};
 use crate::config::env::{ECR_CONFIG_DIR, REVIEWER_MODEL};
 use crate::config::{
@@ -48,18 +48,15 @@ pub(in crate::app) struct Setup {
 impl Setup {
     /// A digest of all of it but for warnings and places on this machine.
     pub(super) fn digest(&self) -> String {
-        let mut hash = Sha256::new();
         let agents = self.agents();
-        let said = (&self.loaded.config, &self.loaded.agents, &agents);
-        hash.update(format!("{said:?}{:?}", self.settings.enabled).as_bytes());
+        let mut digest = PartDigest::default();
+        digest.add(format!("{:?}", (&self.loaded.config, &self.loaded.agents)));
+        digest.add(format!("{agents:?}"));
         for (name, content) in &self.rules {
-            hash.update(format!("{name}:{}:", content.len()).as_bytes());
-            hash.update(content);
+            digest.add(name);
+            digest.add(content);
         }
-        hash.finalize()
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+        digest.hex()
     }
 
     /// Everybody who calls a model.
