@@ -227,15 +227,10 @@ pub async fn review(
     let display = request.display.clone();
     let Streams { product, mut talk } = streams;
 
-    let local = match &request.input {
-        Input::Local(input) => Some(LocalSource::new(
-            environment.variables().collect::<HostEnv>(),
-            environment.cwd().to_path_buf(),
-            selection(input),
-            cancel.clone(),
-        )),
-        _ => None,
-    };
+    let local = place(&request.input, environment).map(|(folder, selection)| {
+        let host = environment.variables().collect::<HostEnv>();
+        LocalSource::new(host, folder, selection, cancel.clone())
+    });
     // Until there is a plan, there is nothing to report: a signal's error is the signal.
     let interrupted = |error| watch.interrupt().map_or(error, AppError::interrupted);
     let patch = match &request.input {
@@ -244,24 +239,14 @@ pub async fn review(
         Input::PatchFile(path) => Some(PatchInput::File(environment.cwd().join(path))),
     };
     let patch = patch.map(PatchSource::new);
-    let elsewhere = match &request.input {
-        Input::Repository { folder, base, head } => Some(LocalSource::new(
-            environment.variables().collect::<HostEnv>(),
-            folder.clone(),
-            Selection::Range {
-                base: base.clone(),
-                head: Some(head.clone()),
-            },
-            cancel.clone(),
-        )),
-        _ => None,
+    let source: &dyn ReviewSource = match (&local, &patch) {
+        (Some(local), _) => local,
+        (None, Some(patch)) => patch,
+        (None, None) => return Err(AppError::plain("no source for the review")),
     };
-    let source: &dyn ReviewSource = match (&local, &patch, &elsewhere) {
-        (Some(local), ..) | (None, _, Some(local)) => local,
-        (None, Some(patch), None) => patch,
-        (None, None, None) => return Err(AppError::plain("no source for the review")),
-    };
-    let mut setup = Box::pin(load_setup(&request, environment, local.as_ref(), &cancel));
+    // Only one's own work brings its set-up along.
+    let own = local.as_ref().filter(|_| is_own(&request.input));
+    let mut setup = Box::pin(load_setup(&request, environment, own, &cancel));
     let mut loading = Box::pin(load(source, &request, started, &cancel));
     // git lists the work tree for the one while it compares trees for the other. A patch may come from a pipe that cannot be
     // read twice: it is left alone until the set-up is known to be good.
@@ -339,16 +324,6 @@ pub async fn review(
     })
 }
 
-/// A digest of all that decides how this request's change is reviewed, beside the change itself and the version of
-/// ecr: the configuration, the prompts, the rules, the reviewers with their models. Checks the set-up on the way.
-pub(super) async fn setup_digest(
-    request: &Request,
-    environment: &Environment,
-) -> Result<String, AppError> {
-    let setup = load_setup(request, environment, None, &CancellationToken::new()).await?;
-    Ok(setup.digest())
-}
-
 /// What `--context-file` tells the reviewers.
 fn context_of(request: &Request, environment: &Environment) -> Result<String, AppError> {
     let Some(path) = &request.context_file else {
@@ -416,14 +391,25 @@ async fn load(
     }
 }
 
-fn selection(input: &LocalInput) -> Selection {
+fn is_own(input: &Input) -> bool {
+    matches!(input, Input::Local(_))
+}
+
+/// The folder of the repository with the change and which change it is, unless it is a patch.
+fn place(input: &Input, environment: &Environment) -> Option<(PathBuf, Selection)> {
+    let range = |base: &String, head: Option<String>| Selection::Range {
+        base: base.clone(),
+        head,
+    };
+    let here = environment.cwd().to_path_buf();
     match input {
-        LocalInput::WorkTree => Selection::WorkTree,
-        LocalInput::Staged => Selection::Staged,
-        LocalInput::Range { base, head } => Selection::Range {
-            base: base.clone(),
-            head: head.clone(),
-        },
+        Input::Local(LocalInput::WorkTree) => Some((here, Selection::WorkTree)),
+        Input::Local(LocalInput::Staged) => Some((here, Selection::Staged)),
+        Input::Local(LocalInput::Range { base, head }) => Some((here, range(base, head.clone()))),
+        Input::Repository { folder, base, head } => {
+            Some((folder.clone(), range(base, Some(head.clone()))))
+        }
+        Input::PatchFile(_) | Input::PatchBytes(_) => None,
     }
 }
 

@@ -158,6 +158,16 @@ pub(in crate::app) async fn read_setup(
 /// A work tree's root, and its files as they are.
 pub(in crate::app) type Checkout = (PathBuf, Arc<dyn Tree>);
 
+/// A digest of all that decides how this request's change is reviewed, beside the change itself and the version of
+/// ecr: the configuration, the prompts, the rules, the reviewers with their models. Checks the set-up on the way.
+pub(in crate::app) async fn setup_digest(
+    request: &Request,
+    environment: &Environment,
+) -> Result<String, AppError> {
+    let setup = load_setup(request, environment, None, &CancellationToken::new()).await?;
+    Ok(setup.digest())
+}
+
 /// What `--config-dir` and `ECR_CONFIG_DIR` ask for.
 pub(in crate::app) fn setup_choice(
     option: Option<&Path>,
