@@ -14,6 +14,7 @@ pub mod eval;
 pub mod finding;
 pub mod gateway;
 pub mod git;
+pub mod github;
 pub mod http;
 pub mod ledger;
 pub mod model;

@@ -7,7 +7,9 @@ use reqwest::Url;
 
 use super::{AppError, Environment};
 use crate::config::env::ECR_EXPECTED_TOKEN_ENV;
-use crate::config::{AuthEntry, AuthMode, Protocol as ConfigProtocol, TokenLock, key_env};
+use crate::config::{
+    AuthEntry, AuthMode, Protocol as ConfigProtocol, TokenLock, TokenLockError, key_env,
+};
 use crate::gateway::{Credential, Protocol, Upstream};
 use crate::model::{ModelId, Secret};
 
@@ -126,15 +128,21 @@ pub(super) fn lock(
     };
     let text = text.to_str();
     let text = text.ok_or_else(|| refused("the value is not UTF-8".to_owned()))?;
-    let lock: TokenLock = text.parse().map_err(|error| refused(format!("{error}")))?;
+    hold(auth, text)
+        .map(Some)
+        .map_err(|error| refused(error.to_string()))
+}
+
+/// The lock that `text` is, when the set-up fits it.
+pub(super) fn hold(auth: &[AuthEntry], text: &str) -> Result<TokenLock, TokenLockError> {
+    let lock: TokenLock = text.parse()?;
     let declared = auth.iter().filter_map(|entry| {
         let host = destination(&entry.provider, Some(entry)).ok();
         let host = host.map(|(_, address, _)| host_of(&address));
         Some((entry.token_env.as_deref()?, host))
     });
-    lock.check(declared)
-        .map_err(|error| refused(error.to_string()))?;
-    Ok(Some(lock))
+    lock.check(declared)?;
+    Ok(lock)
 }
 
 /// The host of an address, with its port where that is not the usual one.

@@ -367,7 +367,7 @@ fn sandbox(loaded: Option<&LoadedConfig>, needed: bool, notes: &mut Notes) -> Sa
 fn network(environment: &Environment, models: &[Model], notes: &mut Notes) -> Network {
     let mut proxies = Vec::new();
     let mut bypass = None;
-    for (variable, value) in super::models::proxy_variables(environment) {
+    for (variable, value) in super::network::proxy_variables(environment) {
         if variable.eq_ignore_ascii_case("NO_PROXY") {
             bypass = Some(value.to_owned());
             continue;
@@ -383,7 +383,7 @@ fn network(environment: &Environment, models: &[Model], notes: &mut Notes) -> Ne
             host: host.unwrap_or_else(|| "?".to_owned()),
         });
     }
-    let tls = match super::models::client(environment, true) {
+    let tls = match super::network::client(environment, true) {
         Ok(_) => true,
         Err(error) => {
             let https = |model: &Model| {

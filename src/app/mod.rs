@@ -1,5 +1,6 @@
 //! One file a use case; everything below is wired together here.
 
+pub mod ci;
 mod credentials;
 pub mod demo;
 mod digest;
@@ -9,7 +10,10 @@ mod environment;
 mod error;
 pub mod eval;
 pub mod explain;
+mod forge;
 mod models;
+mod network;
+pub mod pull;
 pub mod ref_check;
 pub mod review;
 mod runs;

@@ -8,16 +8,15 @@ use std::sync::Arc;
 use super::credentials::{Keys, upstream};
 use super::engines::Confinement;
 use super::tape::Tape;
-use super::{AppError, Environment, credentials, engines};
+use super::{AppError, Environment, credentials, engines, network};
 use crate::config::{AuthMode, EngineChoice, LoadedConfig, Price};
 use crate::detect;
 use crate::diff::glob::Glob;
 use crate::engine::{Doors, DoorsSettings};
 use crate::gateway::tools::{Withheld, mcp_service};
 use crate::gateway::{Credential, Gateway, GatewaySettings, PassLimits, Upstream};
-use crate::http::{HttpClient, HttpSettings, ProxySettings, Transport};
 use crate::ledger::{PriceTable, Prices, Rates, RunCaps};
-use crate::model::{AgentId, Cost, EngineName, ModelId, SandboxInfo, Secret};
+use crate::model::{AgentId, Cost, EngineName, ModelId, SandboxInfo};
 use crate::pipeline::{EngineSet, Plan, PlannedAgent, TaskWriter};
 use crate::process::sandbox::Level;
 use crate::prompt::{
@@ -286,7 +285,7 @@ pub(super) async fn connect(
         return Ok(connected);
     }
     let secure = upstreams.values().any(|u| u.base_url.scheme() == "https");
-    let transport = tape.transport(|| client(environment, secure))?;
+    let transport = tape.transport(|| network::client(environment, secure))?;
     let gateway = Gateway::start(GatewaySettings {
         transport,
         tools: Some(mcp_service),
@@ -294,16 +293,9 @@ pub(super) async fn connect(
             tokens: None,
             cost: max_cost.map(Cost::from_usd),
         },
-        prices: PriceTable::new(
-            loaded
-                .config
-                .prices
-                .iter()
-                .map(|(model, price)| (model.clone(), prices(price)))
-                .collect(),
-        ),
+        prices: price_table(loaded),
         concurrent_calls: *concurrency,
-        clock: now,
+        clock: network::now,
     })
     .await
     .map_err(|error| {
@@ -328,28 +320,13 @@ pub(super) async fn connect(
     Ok(connected)
 }
 
-/// The client that the model calls go through.
-pub(super) fn client(
-    environment: &Environment,
-    secure: bool,
-) -> Result<Arc<dyn Transport>, AppError> {
-    let client = HttpClient::new(&HttpSettings {
-        proxy: proxies(environment),
-        ..HttpSettings::default()
-    })
-    .map_err(|error| AppError::new(error.to_string(), "check the proxy variables"))?;
-    if let Some(problem) = client.tls_problem().filter(|_| secure) {
-        return Err(AppError::new(
-            format!("https does not work on this machine: {problem}"),
-            "install the package ca-certificates, or set SSL_CERT_FILE",
-        ));
-    }
-    Ok(Arc::new(client))
-}
-
-/// Seconds since the Unix epoch.
-fn now() -> u64 {
-    u64::try_from(jiff::Timestamp::now().as_second()).unwrap_or(0)
+/// The known prices, those of the configuration before them.
+pub(super) fn price_table(loaded: &LoadedConfig) -> PriceTable {
+    let own = loaded.config.prices.iter();
+    PriceTable::new(
+        own.map(|(model, price)| (model.clone(), prices(price)))
+            .collect(),
+    )
 }
 
 fn prices(price: &Price) -> Prices {
@@ -359,34 +336,4 @@ fn prices(price: &Price) -> Prices {
         cache_read: price.cache_read.unwrap_or(price.input),
         cache_write: price.cache_write.unwrap_or(price.input),
     })
-}
-
-/// The proxy variables that are in use, with their values. The lower-case spelling is the older one and wins, as in
-/// curl.
-pub(super) fn proxy_variables(environment: &Environment) -> Vec<(String, &str)> {
-    let spelled = |name: &str| {
-        let names = [name.to_ascii_lowercase(), name.to_owned()];
-        let mut set = names.into_iter().filter_map(|name| {
-            let value = environment.text(&name)?;
-            Some((name, value))
-        });
-        set.next()
-    };
-    let names = ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"];
-    names.into_iter().filter_map(spelled).collect()
-}
-
-fn proxies(environment: &Environment) -> ProxySettings {
-    let set = proxy_variables(environment);
-    let text = |name: &str| {
-        let mut named = set
-            .iter()
-            .filter(|(known, _)| known.eq_ignore_ascii_case(name));
-        named.next().map(|(_, value)| (*value).to_owned())
-    };
-    ProxySettings {
-        http: text("HTTP_PROXY").map(Secret::new),
-        https: text("HTTPS_PROXY").map(Secret::new),
-        bypass: text("NO_PROXY"),
-    }
 }

@@ -1,8 +1,9 @@
 //! `ecr review`: one source, one plan, one run, reported and kept.
 
+mod output;
 mod setup;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,10 +12,13 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+pub use self::output::check_outputs;
+use self::output::{deliver, print_plan, save};
 use self::setup::load_setup;
-pub(super) use self::setup::{Checkout, Setup, Wanted, checkout, read_setup, setup_choice};
+pub(super) use self::setup::{
+    Checkout, Setup, Wanted, checkout, read_setup, setup_choice, setup_digest,
+};
 use super::engines::Confinement;
-use super::runs::RunStore;
 use super::signals::SignalWatch;
 use super::tape::{Tape, TapeChoice};
 use super::{AppError, Environment, models};
@@ -33,15 +37,15 @@ use crate::pipeline::{
     plan, run, skipped,
 };
 use crate::port::{
-    Progress, ProgressEvent, Reporter, ReviewSource, SourceError, SourceInput, TreeUnderReview,
+    Progress, ProgressEvent, ReviewSource, SourceError, SourceInput, TreeUnderReview,
 };
 use crate::process::sandbox::Level;
 use crate::prompt;
 use crate::render::{self, Format, RenderContext, TerminalOptions};
-use crate::reporter::{FileReporter, ProgressMode, ProgressReporter, TerminalReporter};
-use crate::source::{LocalSource, PatchInput, PatchSource, Selection};
-use crate::state::run_log::RunLine;
-use crate::state::saved::{SavedRun, encode};
+use crate::reporter::{ProgressMode, ProgressReporter};
+use crate::source::{
+    LocalSource, PatchInput, PatchSource, PullRequestInput, PullRequestSource, Selection,
+};
 use crate::tree::Tree;
 
 /// What to review.
@@ -53,15 +57,17 @@ pub enum Input {
     PatchFile(PathBuf),
     /// A patch that was read from standard input.
     PatchBytes(Arc<[u8]>),
-    /// What `head` adds to `base` in another repository than the one the set-up is read from: somebody else's work.
-    Repository {
-        /// The repository, bare or not.
-        folder: PathBuf,
-        /// The ref or commit compared with.
-        base: String,
-        /// The ref or commit under review.
-        head: String,
-    },
+    /// A pull request whose objects were fetched.
+    PullRequest(Box<PullRequestInput>, TrustedSide),
+}
+
+/// Where the configuration of a pull request's review comes from. Never its head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TrustedSide {
+    /// The tip of its base branch: in CI.
+    Base,
+    /// The checkout around the current folder: the developer's own.
+    Checkout,
 }
 
 /// Changes of a local repository.
@@ -227,26 +233,43 @@ pub async fn review(
     let display = request.display.clone();
     let Streams { product, mut talk } = streams;
 
-    let local = place(&request.input, environment).map(|(folder, selection)| {
-        let host = environment.variables().collect::<HostEnv>();
-        LocalSource::new(host, folder, selection, cancel.clone())
-    });
+    let local = match &request.input {
+        Input::Local(input) => Some(LocalSource::new(
+            environment.variables().collect::<HostEnv>(),
+            environment.cwd().to_path_buf(),
+            selection(input),
+            cancel.clone(),
+        )),
+        _ => None,
+    };
+    let pull = match &request.input {
+        Input::PullRequest(input, _) => Some(PullRequestSource::new(
+            environment.variables().collect::<HostEnv>(),
+            input.as_ref().clone(),
+            cancel.clone(),
+        )),
+        _ => None,
+    };
     // Until there is a plan, there is nothing to report: a signal's error is the signal.
     let interrupted = |error| watch.interrupt().map_or(error, AppError::interrupted);
     let patch = match &request.input {
-        Input::Local(_) | Input::Repository { .. } => None,
+        Input::Local(_) | Input::PullRequest(..) => None,
         Input::PatchBytes(bytes) => Some(PatchInput::Bytes(Arc::clone(bytes))),
         Input::PatchFile(path) => Some(PatchInput::File(environment.cwd().join(path))),
     };
     let patch = patch.map(PatchSource::new);
-    let source: &dyn ReviewSource = match (&local, &patch) {
-        (Some(local), _) => local,
-        (None, Some(patch)) => patch,
-        (None, None) => return Err(AppError::plain("no source for the review")),
+    let source: &dyn ReviewSource = match (&local, &pull, &patch) {
+        (Some(local), ..) => local,
+        (_, Some(pull), _) => pull,
+        (.., Some(patch)) => patch,
+        (None, None, None) => return Err(AppError::plain("there is no source for this review")),
     };
-    // Only one's own work brings its set-up along.
-    let own = local.as_ref().filter(|_| is_own(&request.input));
-    let mut setup = Box::pin(load_setup(&request, environment, own, &cancel));
+    let mut setup = Box::pin(load_setup(
+        &request,
+        environment,
+        (local.as_ref(), pull.as_ref()),
+        &cancel,
+    ));
     let mut loading = Box::pin(load(source, &request, started, &cancel));
     // git lists the work tree for the one while it compares trees for the other. A patch may come from a pipe that cannot be
     // read twice: it is left alone until the set-up is known to be good.
@@ -286,7 +309,9 @@ pub async fn review(
                 .map_err(interrupted)?;
             if request.plan_only {
                 progress.finish();
-                return print_plan(&prepared, &request, &context, product);
+                let prices = models::price_table(&setup.loaded);
+                let task = models::tasks(&prepared.plan, tape.mark(), context_text);
+                return print_plan(&prepared, &request, &context, (&prices, &task), product);
             }
             let deps = RunDeps {
                 progress: Arc::clone(&progress) as Arc<dyn Progress>,
@@ -391,25 +416,14 @@ async fn load(
     }
 }
 
-fn is_own(input: &Input) -> bool {
-    matches!(input, Input::Local(_))
-}
-
-/// The folder of the repository with the change and which change it is, unless it is a patch.
-fn place(input: &Input, environment: &Environment) -> Option<(PathBuf, Selection)> {
-    let range = |base: &String, head: Option<String>| Selection::Range {
-        base: base.clone(),
-        head,
-    };
-    let here = environment.cwd().to_path_buf();
+fn selection(input: &LocalInput) -> Selection {
     match input {
-        Input::Local(LocalInput::WorkTree) => Some((here, Selection::WorkTree)),
-        Input::Local(LocalInput::Staged) => Some((here, Selection::Staged)),
-        Input::Local(LocalInput::Range { base, head }) => Some((here, range(base, head.clone()))),
-        Input::Repository { folder, base, head } => {
-            Some((folder.clone(), range(base, Some(head.clone()))))
-        }
-        Input::PatchFile(_) | Input::PatchBytes(_) => None,
+        LocalInput::WorkTree => Selection::WorkTree,
+        LocalInput::Staged => Selection::Staged,
+        LocalInput::Range { base, head } => Selection::Range {
+            base: base.clone(),
+            head: head.clone(),
+        },
     }
 }
 
@@ -654,250 +668,13 @@ fn limits(run: Option<Duration>, concurrency: usize) -> Limits {
 /// How engine processes are confined: completely for other people's work, as configured for one's own.
 fn confinement(setup: &Setup, request: &Request) -> Confinement {
     let require = match (&request.input, setup.loaded.config.sandbox_require) {
-        (Input::PatchFile(_) | Input::PatchBytes(_) | Input::Repository { .. }, _)
+        (Input::PatchFile(_) | Input::PatchBytes(_) | Input::PullRequest(..), _)
         | (_, SandboxLevel::Full) => Level::Full,
         (Input::Local(_), SandboxLevel::Files) => Level::Files,
         (Input::Local(_), SandboxLevel::None) => Level::None,
     };
     Confinement {
-        reviewed: setup.root.iter().cloned().collect(),
+        reviewed: setup.reviewed.clone(),
         require,
-    }
-}
-
-fn print_plan(
-    prepared: &Prepared,
-    request: &Request,
-    context: &RenderContext,
-    mut product: Box<dyn Write + Send>,
-) -> Result<Finished, AppError> {
-    let diff = &prepared.plan.diff;
-    let view = render::PlanView {
-        input: prepared.info.clone(),
-        files: diff
-            .files
-            .iter()
-            .zip(&prepared.plan.filtered)
-            .map(|(file, filtered)| render::PlanFile {
-                path: file.path.clone(),
-                status: file.status,
-                added: file.added,
-                deleted: file.deleted,
-                filtered: filtered.clone(),
-            })
-            .collect(),
-        chunks: prepared
-            .chunks
-            .iter()
-            .map(|files| render::PlanChunk {
-                files: files.clone(),
-                lines: files
-                    .iter()
-                    .map(|at| u64::from(diff.files[*at].added) + u64::from(diff.files[*at].deleted))
-                    .sum(),
-            })
-            .collect(),
-        passes: prepared
-            .plan
-            .passes
-            .iter()
-            .map(|pass| render::PlanPass {
-                id: pass.id.clone(),
-                kind: pass.kind,
-                agent: pass.agent.id.clone(),
-                engine: pass.agent.engine.clone(),
-                model: pass.agent.model.clone(),
-                files: pass.files.len(),
-                tokens: 0,
-                cost: None,
-            })
-            .collect(),
-        notes: prepared
-            .notes
-            .iter()
-            .map(|note| note.text.clone())
-            .collect(),
-    };
-    let mut formats = request.outputs.iter().map(|output| output.format);
-    let text = match formats.next().unwrap_or(Format::Terminal) {
-        Format::Terminal => render::plan_terminal(&view, &context.terminal),
-        Format::Json => render::plan_json(&view),
-        other => return Err(plan_format(other)),
-    };
-    match product
-        .write_all(text.as_bytes())
-        .and_then(|()| product.flush())
-    {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(AppError::plain(format!("cannot write the plan: {error}")))
-        }
-        _ => Ok(Finished::Planned),
-    }
-}
-
-fn save(
-    review: &Review,
-    context: &RenderContext,
-    setup: &Setup,
-    environment: &Environment,
-) -> Result<(), String> {
-    let keep = usize::try_from(setup.loaded.config.runs_kept).unwrap_or(usize::MAX);
-    let Some(root) = &setup.root else {
-        return Ok(());
-    };
-    let failed =
-        |error: &dyn std::fmt::Display| format!("this run was not kept for `ecr explain`: {error}");
-    let Some(store) = RunStore::of(root, setup.folder.as_deref(), environment, keep) else {
-        return Err(failed(&"there is no folder to keep it in"));
-    };
-    let now = jiff::Timestamp::now();
-    let run = SavedRun::new(now, render::output(review, context));
-    let text = encode(&run).map_err(|error| failed(&error))?;
-    store.save(&text).map_err(|error| failed(&error))?;
-    store
-        .append(&RunLine::of(now, &run.output), now)
-        .map_err(|error| format!("this run was not added to the log of `ecr stats`: {error}"))
-}
-
-async fn deliver(
-    review: &Review,
-    outputs: &[OutputSpec],
-    context: &RenderContext,
-    product: Box<dyn Write + Send>,
-    environment: &Environment,
-) -> Result<(), AppError> {
-    let mut product = Some(product);
-    let mut reporters: Vec<Box<dyn Reporter>> = Vec::new();
-    for output in outputs {
-        if let Some(path) = &output.path {
-            let path = environment.cwd().join(path);
-            reporters.push(Box::new(FileReporter::new(
-                output.format,
-                context.clone(),
-                path,
-            )));
-        } else if let Some(product) = product.take() {
-            reporters.push(Box::new(TerminalReporter::new(
-                output.format,
-                context.clone(),
-                product,
-            )));
-        }
-    }
-    // With nothing for stdout asked for, a person still gets the report.
-    if let Some(product) = product.take() {
-        reporters.push(Box::new(TerminalReporter::new(
-            Format::Terminal,
-            context.clone(),
-            product,
-        )));
-    }
-    let mut failed = Vec::new();
-    for reporter in reporters {
-        if let Err(error) = reporter.report(review).await {
-            failed.push(error.to_string());
-        }
-    }
-    if failed.is_empty() {
-        return Ok(());
-    }
-    Err(AppError::new(
-        failed.join("; "),
-        "check that the folder exists and can be written to",
-    ))
-}
-
-fn plan_format(format: Format) -> AppError {
-    AppError::new(
-        format!("--plan cannot be written as {format}"),
-        "use --format terminal or --format json",
-    )
-}
-
-/// Checks the outputs before anything runs: one report at most can go to stdout, every file can be
-/// written as far as one can tell, no file is written twice.
-pub fn check_outputs(
-    outputs: &[OutputSpec],
-    plan_only: bool,
-    environment: &Environment,
-) -> Result<(), AppError> {
-    let to_stdout = outputs
-        .iter()
-        .filter(|output| output.path.is_none())
-        .count();
-    if to_stdout > 1 {
-        return Err(AppError::new(
-            "several formats would go to standard output",
-            "give all but one a file: --format json --format sarif=ecr.sarif",
-        ));
-    }
-    for output in outputs.iter().filter(|_| plan_only) {
-        if !matches!(output.format, Format::Terminal | Format::Json) {
-            return Err(plan_format(output.format));
-        }
-        if output.path.is_some() {
-            return Err(AppError::new(
-                "--plan is printed, not written to a file",
-                "redirect it: ecr review --plan --format json > plan.json",
-            ));
-        }
-    }
-    let mut files = BTreeSet::new();
-    for path in outputs.iter().filter_map(|output| output.path.as_ref()) {
-        let shown = render::printable_line(&path.to_string_lossy());
-        let path = environment.cwd().join(path);
-        let folder = path.parent().unwrap_or(&path);
-        if path.is_dir() {
-            return Err(AppError::new(
-                format!("--format: {shown} is a folder"),
-                "name a file",
-            ));
-        }
-        if !folder.is_dir() {
-            return Err(AppError::new(
-                format!("--format: the folder of {shown} does not exist"),
-                "make the folder first, or name another file",
-            ));
-        }
-        if !files.insert(path) {
-            return Err(AppError::new(
-                format!("--format: two reports would be written to {shown}"),
-                "give each report a file of its own",
-            ));
-        }
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn outputs_are_parsed_and_only_one_goes_to_stdout() {
-        let parse = |text: &str| text.parse::<OutputSpec>();
-        assert_eq!(
-            parse("sarif=a=b.sarif").unwrap().path,
-            Some(PathBuf::from("a=b.sarif"))
-        );
-        assert!(parse("sarif=").is_err() && parse("html").is_err());
-        let dir = tempfile::tempdir().unwrap();
-        let environment = Environment::new(dir.path().to_owned(), []);
-        let check = |texts: &[&str], plan_only| {
-            let outputs: Vec<_> = texts.iter().map(|text| parse(text).unwrap()).collect();
-            check_outputs(&outputs, plan_only, &environment)
-        };
-        assert!(check(&["json", "sarif=x"], false).is_ok());
-        assert!(check(&["json"], true).is_ok());
-        for (texts, plan_only) in [
-            (&["json", "sarif"][..], false),
-            (&["json=x", "sarif=x"], false),
-            (&["json=no/such/folder"], false),
-            (&["json=."], false),
-            (&["sarif"], true),
-            (&["json=x"], true),
-        ] {
-            assert!(check(texts, plan_only).is_err(), "{texts:?}");
-        }
     }
 }

@@ -59,8 +59,20 @@ pub(super) enum ColorWhen {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Review local changes, staged changes, a range of commits or a patch
-    Review(ReviewArgs),
+    /// Review local changes, staged changes, a range of commits, a pull request or a patch
+    Review(Box<ReviewArgs>),
+    /// Review the current pull request in GitHub Actions and keep its one comment up to date
+    Ci(CiArgs),
+    /// Do the review of `ecr ci`, in a process of its own
+    #[command(hide = true)]
+    CiWorker {
+        /// The folder with the job
+        folder: PathBuf,
+    },
+    /// Hide findings of a pull request that do not hold; nothing is reviewed again
+    Dismiss(DismissArgs),
+    /// Show dismissed findings again
+    Undismiss(DismissArgs),
     /// Run the whole pipeline on a small sample repository made on the spot
     Demo(DemoArgs),
     /// Say why a finding was reported, merged, dropped or suppressed
@@ -101,6 +113,14 @@ pub(super) struct ReviewArgs {
     /// Review a patch file, or standard input with `-`; there is no tree to read from
     #[arg(long, value_name = "FILE|-")]
     pub(super) diff: Option<PathBuf>,
+
+    /// Review a pull request on GitHub: its number or address (`GH_TOKEN`, `GITHUB_TOKEN` or `gh auth login`)
+    #[arg(long, value_name = "N|URL", conflicts_with_all = ["staged", "base", "head", "diff"])]
+    pub(super) pr: Option<String>,
+
+    /// The repository of `--pr`, where the checkout's `origin` is another
+    #[arg(long, value_name = "OWNER/NAME", requires = "pr")]
+    pub(super) repo: Option<String>,
 
     /// Only these reviewers, comma separated
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
@@ -163,6 +183,56 @@ pub(super) struct ReviewArgs {
     /// No progress on stderr
     #[arg(long)]
     pub(super) no_progress: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CiArgs {
+    /// Only these reviewers, comma separated
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub(super) agents: Vec<String>,
+
+    /// Review although the trigger (`review.trigger`, drafts) says no, and although nothing has changed
+    #[arg(long)]
+    pub(super) force: bool,
+
+    /// Obey a command in the comment that started the job (`issue_comment` events do so anyway)
+    #[arg(long)]
+    pub(super) comment_command: bool,
+
+    /// Post the finished review that an earlier run could not post; no model is called
+    #[arg(long, conflicts_with_all = ["agents", "force", "comment_command"])]
+    pub(super) repost: bool,
+
+    /// Print an annotation for each finding
+    #[arg(long)]
+    pub(super) annotate: bool,
+
+    /// End with the exit codes of `ecr review` instead of always 0
+    #[arg(long)]
+    pub(super) strict: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct DismissArgs {
+    /// Ids of findings: 12 hexadecimal digits, `id:` before them does no harm
+    #[arg(required = true, value_name = "ID")]
+    pub(super) ids: Vec<String>,
+
+    /// The pull request's number
+    #[arg(long, value_name = "N")]
+    pub(super) pr: u64,
+
+    /// The repository, where the checkout's `origin` is another
+    #[arg(long, value_name = "OWNER/NAME")]
+    pub(super) repo: Option<String>,
+
+    /// Why; critical findings and secrets are not dismissed without
+    #[arg(long, value_name = "TEXT")]
+    pub(super) reason: Option<String>,
+
+    /// In whose name, where the token is not a person's
+    #[arg(long, value_name = "LOGIN")]
+    pub(super) by: Option<String>,
 }
 
 /// What makes the exit code non-zero.
@@ -437,6 +507,8 @@ mod tests {
             &["--head", "x"],
             &["--json", "--format", "sarif"],
             &["--no-fail", "--fail-on", "never"],
+            &["--pr", "1", "--staged"],
+            &["--repo", "o/r"],
         ] {
             assert!(parse(args).is_err(), "{args:?}");
         }

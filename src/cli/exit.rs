@@ -2,6 +2,7 @@
 //!
 //! @ref LLP 0006#exit-codes — the table
 
+use crate::app::ci::Ended;
 use crate::app::review::{FailOn, Interrupt};
 use crate::model::{Decision, Review};
 
@@ -39,23 +40,44 @@ pub(super) fn of_evaluation(cases: u64, scored: u64, complete: u64) -> u8 {
     }
 }
 
-/// The exit code of a finished review. An interrupt outranks everything that `--fail-on` can hide.
-pub(super) fn of_review(review: &Review, interrupt: Option<Interrupt>, fail_on: FailOn) -> u8 {
-    if let Some(interrupt) = interrupt {
+/// The exit code of `ecr ci`: always 0 once its arguments were valid, unless the table was asked for.
+pub(super) fn of_ci(ended: &Ended, strict: bool) -> u8 {
+    if !strict {
+        return EXIT_OK;
+    }
+    if let Some(interrupt) = ended.interrupt {
         return of_interrupt(interrupt);
     }
-    let code = match review.decision {
+    if ended.failed {
+        return EXIT_USAGE;
+    }
+    match ended.decision {
+        Some(decision) => of_decision(decision, ended.complete),
+        None => EXIT_OK,
+    }
+}
+
+fn of_decision(decision: Decision, complete: bool) -> u8 {
+    match decision {
         Decision::RequestChanges => EXIT_REQUEST_CHANGES,
         Decision::CouldNotComplete => EXIT_NOT_REVIEWED,
         Decision::Skipped => EXIT_OK,
         Decision::Approve | Decision::ApproveWithComments | Decision::ChecksOnly => {
-            if review.complete {
+            if complete {
                 EXIT_OK
             } else {
                 EXIT_PARTIAL
             }
         }
-    };
+    }
+}
+
+/// The exit code of a finished review. An interrupt outranks everything that `--fail-on` can hide.
+pub(super) fn of_review(review: &Review, interrupt: Option<Interrupt>, fail_on: FailOn) -> u8 {
+    if let Some(interrupt) = interrupt {
+        return of_interrupt(interrupt);
+    }
+    let code = of_decision(review.decision, review.complete);
     match (fail_on, code) {
         (FailOn::Never, EXIT_REQUEST_CHANGES | EXIT_NOT_REVIEWED | EXIT_PARTIAL)
         | (FailOn::RequestChanges, EXIT_NOT_REVIEWED | EXIT_PARTIAL) => EXIT_OK,

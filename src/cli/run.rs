@@ -5,18 +5,20 @@ use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser as _, ValueEnum as _};
 
 use super::args::{
-    Cli, ColorWhen, Command, DemoArgs, DoctorArgs, ExplainArgs, FailOnArg, Global, RefCheckArgs,
-    ReviewArgs, SchemaName, StatsArgs, with_default_command,
+    CiArgs, Cli, ColorWhen, Command, DemoArgs, DismissArgs, DoctorArgs, ExplainArgs, FailOnArg,
+    Global, RefCheckArgs, ReviewArgs, SchemaName, StatsArgs, with_default_command,
 };
 use super::exit::{self, EXIT_BUG, EXIT_OK, EXIT_REQUEST_CHANGES, EXIT_USAGE};
 use super::stream::{self, Streams};
+use crate::app::ci::{self, CiRequest, DismissRequest};
 use crate::app::review::{self, Display, FailOn, Finished, Input, LocalInput, OutputSpec, Request};
 use crate::app::schema::{self, Schema};
 use crate::app::tape::TapeChoice;
-use crate::app::{AppError, Environment, demo, doctor, explain, ref_check, stats};
+use crate::app::{AppError, Environment, demo, doctor, explain, pull, ref_check, stats};
 use crate::config::env::{ECR_VERBOSE, is_on};
 
 /// Runs ecr with `args` (the program's name first) and gives the exit code.
@@ -31,11 +33,19 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
             "ecr: internal error{place}; please report it with the command you ran"
         ));
     }));
-    std::panic::catch_unwind(|| run(&args)).unwrap_or(EXIT_BUG)
+    std::panic::catch_unwind(|| run(&args)).unwrap_or_else(|_| {
+        // A check must not turn red because of a bug of ours.
+        let has = |word: &str| args.iter().skip(1).any(|arg| arg == word);
+        if args.get(1).is_some_and(|command| command == "ci") && !has("--strict") {
+            EXIT_OK
+        } else {
+            EXIT_BUG
+        }
+    })
 }
 
 fn run(args: &[OsString]) -> u8 {
-    let mut cli = match Cli::try_parse_from(args) {
+    let mut cli = match parse(args) {
         Ok(cli) => cli,
         Err(error) => return usage(&error, args),
     };
@@ -69,6 +79,36 @@ fn run(args: &[OsString]) -> u8 {
         stream::error(streams, &error.message, error.hint.as_deref());
         error.interrupt.map_or(EXIT_USAGE, exit::of_interrupt)
     })
+}
+
+/// Parses the arguments. A workflow outlives versions of ecr, so `ecr ci` only warns of an option that it does not know.
+fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
+    let mut args = args.to_vec();
+    loop {
+        let error = match Cli::try_parse_from(&args) {
+            Ok(cli) => return Ok(cli),
+            Err(error) => error,
+        };
+        let ci = args.get(1).is_some_and(|command| command == "ci");
+        let unknown = match error.get(ContextKind::InvalidArg) {
+            Some(ContextValue::String(name)) if error.kind() == ErrorKind::UnknownArgument => name,
+            _ => return Err(error),
+        };
+        let same = |arg: &OsString| {
+            arg.to_str()
+                .is_some_and(|arg| arg == unknown || arg.split('=').next() == Some(unknown))
+        };
+        match args.iter().skip(2).position(same) {
+            Some(at) if ci => {
+                stream::talk(&format!(
+                    "ecr: warning: `ecr ci` does not know {}, which is passed over",
+                    crate::model::printable(unknown)
+                ));
+                args.remove(at + 2);
+            }
+            _ => return Err(error),
+        }
+    }
 }
 
 fn usage(error: &clap::Error, args: &[OsString]) -> u8 {
@@ -122,7 +162,20 @@ fn start_logging(colour: bool, filter: Option<&str>) {
 async fn dispatch(cli: Cli, streams: Streams, environment: &Environment) -> Result<u8, AppError> {
     let Cli { command, global } = cli;
     match command {
-        Command::Review(args) => run_review(args, &global, streams, environment).await,
+        Command::Review(args) => run_review(*args, &global, streams, environment).await,
+        Command::Ci(args) => run_ci(args, environment).await,
+        Command::CiWorker { folder } => {
+            let display = display(&global, streams, false);
+            let talk = Box::new(io::stderr());
+            Ok(match ci::work(&folder, display, environment, talk).await? {
+                Finished::Planned => EXIT_OK,
+                Finished::Reviewed { review, interrupt } => {
+                    exit::of_review(&review, interrupt, FailOn::Incomplete)
+                }
+            })
+        }
+        Command::Dismiss(args) => run_dismiss(args, true, environment).await,
+        Command::Undismiss(args) => run_dismiss(args, false, environment).await,
         Command::Demo(args) => run_demo(args, &global, streams, environment).await,
         Command::Explain(ExplainArgs {
             id,
@@ -240,7 +293,12 @@ async fn run_review(
         .map(|text| text.parse())
         .collect::<Result<_, _>>()?;
     review::check_outputs(&outputs, args.plan, environment)?;
+    let pull = match &args.pr {
+        Some(selector) => Some(pull::prepare(selector, args.repo.as_deref(), environment).await?),
+        None => None,
+    };
     let input = match (args.diff, args.staged, args.base) {
+        _ if let Some(pull) = &pull => pull.input(),
         (Some(path), _, _) if path == Path::new("-") => Input::PatchBytes(read_stdin()?),
         (Some(path), _, _) => Input::PatchFile(path),
         (None, true, _) => Input::Local(LocalInput::Staged),
@@ -281,6 +339,48 @@ async fn run_review(
             Ok(exit::of_review(&review, interrupt, fail_on))
         }
     }
+}
+
+async fn run_ci(args: CiArgs, environment: &Environment) -> Result<u8, AppError> {
+    let request = CiRequest {
+        agents: args.agents,
+        force: args.force,
+        comment_command: args.comment_command,
+        repost: args.repost,
+        annotate: args.annotate,
+    };
+    let log = ci::Log::new(Box::new(io::stderr()));
+    match Box::pin(ci::run(&request, environment, &log)).await {
+        Ok(ended) => {
+            if !ended.annotations.is_empty() {
+                write_product(&ended.annotations)?;
+            }
+            Ok(exit::of_ci(&ended, args.strict))
+        }
+        // A check must not turn red because the reviewer has a problem.
+        Err(error) if !args.strict => {
+            log.error(&error);
+            Ok(EXIT_OK)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+async fn run_dismiss(
+    args: DismissArgs,
+    active: bool,
+    environment: &Environment,
+) -> Result<u8, AppError> {
+    let request = DismissRequest {
+        ids: args.ids,
+        number: args.pr,
+        repo: args.repo,
+        reason: args.reason,
+        by: args.by,
+        active,
+    };
+    write_product(&ci::dismiss(&request, environment).await?)?;
+    Ok(EXIT_OK)
 }
 
 fn read_stdin() -> Result<Arc<[u8]>, AppError> {

@@ -26,9 +26,54 @@ pub struct Facts<'a> {
 /// True for a finding that blocks: an open critical one, or an open leaked secret that its reporter
 /// is sure enough of to warn about.
 pub fn requests_changes(finding: &Finding) -> bool {
-    finding.status == FindingStatus::Open
-        && (finding.severity == Severity::Critical
-            || (finding.category == Category::Secrets && finding.severity >= Severity::Warning))
+    blocks(finding.status, finding.severity, finding.category)
+}
+
+/// The same by the facts that decide.
+pub fn blocks(status: FindingStatus, severity: Severity, category: Category) -> bool {
+    status == FindingStatus::Open
+        && (severity == Severity::Critical
+            || (category == Category::Secrets && severity >= Severity::Warning))
+}
+
+/// What is left of a review after dismissals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Remaining {
+    /// A finding that requests changes stands.
+    pub blocking: bool,
+    /// Any finding stands.
+    pub any: bool,
+    /// Nothing is missing from the review.
+    pub complete: bool,
+    /// No model reviewed.
+    pub checks_only: bool,
+}
+
+/// The decision on a review that was decided before, now that some findings are dismissed. Dismissing takes a request for changes back;
+/// it never makes an approval of a review that was none.
+pub fn decide_again(before: Decision, left: Remaining) -> Decision {
+    match before {
+        Decision::RequestChanges | Decision::Approve | Decision::ApproveWithComments => {
+            if left.blocking {
+                Decision::RequestChanges
+            } else if !left.complete {
+                Decision::CouldNotComplete
+            } else if left.checks_only {
+                Decision::ChecksOnly
+            } else if left.any {
+                Decision::ApproveWithComments
+            } else {
+                Decision::Approve
+            }
+        }
+        Decision::CouldNotComplete | Decision::ChecksOnly | Decision::Skipped => {
+            if left.blocking {
+                Decision::RequestChanges
+            } else {
+                before
+            }
+        }
+    }
 }
 
 /// The decision on a run. A run that failed, was cut or interrupted is never an approval.
@@ -147,6 +192,45 @@ mod tests {
             ..WHOLE
         };
         assert_eq!(decide(&facts), Decision::ApproveWithComments);
+    }
+
+    #[test]
+    fn dismissing_takes_back_a_request_and_approves_nothing_unreviewed() {
+        use Decision::{
+            Approve, ApproveWithComments, ChecksOnly, CouldNotComplete, RequestChanges,
+        };
+        let left = Remaining {
+            blocking: false,
+            any: true,
+            complete: true,
+            checks_only: false,
+        };
+        let none = Remaining { any: false, ..left };
+        let cut = Remaining {
+            complete: false,
+            ..none
+        };
+        let checks = Remaining {
+            checks_only: true,
+            ..none
+        };
+        let blocking = Remaining {
+            blocking: true,
+            ..left
+        };
+        for (before, left, expected) in [
+            (RequestChanges, none, Approve),
+            (RequestChanges, left, ApproveWithComments),
+            (RequestChanges, cut, CouldNotComplete),
+            (RequestChanges, checks, ChecksOnly),
+            (RequestChanges, blocking, RequestChanges),
+            (ApproveWithComments, none, Approve),
+            (CouldNotComplete, none, CouldNotComplete),
+            (CouldNotComplete, blocking, RequestChanges),
+            (Decision::Skipped, none, Decision::Skipped),
+        ] {
+            assert_eq!(decide_again(before, left), expected, "{before} {left:?}");
+        }
     }
 
     #[test]

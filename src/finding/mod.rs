@@ -13,7 +13,7 @@ mod set;
 mod summary;
 mod suppress;
 
-pub use decision::{Facts, decide, requests_changes};
+pub use decision::{Facts, Remaining, blocks, decide, decide_again, requests_changes};
 pub use fold::{fold, utf16_len};
 pub use grounding::{Grounder, Grounding, Placed};
 pub use identity::{fingerprint, fingerprint_with_title, scoped};
@@ -22,5 +22,5 @@ pub(crate) use policy::tests as testing;
 pub use policy::{Policy, order};
 pub use quote::{Presence, Quote};
 pub use set::{FindingSet, Reporter, same_defect};
-pub use summary::{SummaryFacts, summary};
+pub use summary::{SummaryFacts, Tally, summary};
 pub use suppress::{Suppressor, directive};

@@ -2,9 +2,44 @@
 
 use crate::model::{CoverageTotals, Decision, Finding, FindingStatus, Severity};
 
+/// How many findings stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// Open critical ones.
+    pub critical: u64,
+    /// Open warnings.
+    pub warning: u64,
+    /// Open suggestions.
+    pub suggestion: u64,
+    /// Disputed ones of any severity.
+    pub disputed: u64,
+}
+
+impl Tally {
+    /// Counts one finding.
+    pub fn add(&mut self, severity: Severity, status: FindingStatus) {
+        let slot = match (status, severity) {
+            (FindingStatus::Disputed, _) => &mut self.disputed,
+            (FindingStatus::Open, Severity::Critical) => &mut self.critical,
+            (FindingStatus::Open, Severity::Warning) => &mut self.warning,
+            (FindingStatus::Open, Severity::Suggestion) => &mut self.suggestion,
+        };
+        *slot += 1;
+    }
+
+    /// Counts `findings`.
+    pub fn of<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Self {
+        let mut tally = Self::default();
+        for finding in findings {
+            tally.add(finding.severity, finding.status);
+        }
+        tally
+    }
+}
+
 /// What the summary is made from.
 #[derive(Debug, Clone, Copy)]
-pub struct SummaryFacts<'a> {
+pub struct SummaryFacts {
     /// The verdict.
     pub decision: Decision,
     /// True when nothing is missing.
@@ -12,7 +47,7 @@ pub struct SummaryFacts<'a> {
     /// True when the run was interrupted.
     pub interrupted: bool,
     /// The findings that are shown.
-    pub standing: &'a [Finding],
+    pub tally: Tally,
     /// The sums of the receipt.
     pub totals: CoverageTotals,
     /// Files hidden from the reviewers on purpose.
@@ -25,25 +60,12 @@ fn count(n: u64, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-fn tally(facts: &SummaryFacts<'_>) -> String {
-    let of = |severity| {
-        let open = |f: &&Finding| f.severity == severity && f.status == FindingStatus::Open;
-        facts.standing.iter().filter(open).count() as u64
-    };
-    let disputed = facts
-        .standing
-        .iter()
-        .filter(|f| f.status == FindingStatus::Disputed)
-        .count() as u64;
+fn tally(tally: Tally) -> String {
     let parts: Vec<String> = [
-        (
-            of(Severity::Critical),
-            "critical finding",
-            "critical findings",
-        ),
-        (of(Severity::Warning), "warning", "warnings"),
-        (of(Severity::Suggestion), "suggestion", "suggestions"),
-        (disputed, "disputed finding", "disputed findings"),
+        (tally.critical, "critical finding", "critical findings"),
+        (tally.warning, "warning", "warnings"),
+        (tally.suggestion, "suggestion", "suggestions"),
+        (tally.disputed, "disputed finding", "disputed findings"),
     ]
     .into_iter()
     .filter(|(n, ..)| *n > 0)
@@ -57,7 +79,7 @@ fn tally(facts: &SummaryFacts<'_>) -> String {
 }
 
 /// The paragraph.
-pub fn summary(facts: &SummaryFacts<'_>) -> String {
+pub fn summary(facts: &SummaryFacts) -> String {
     if facts.decision == Decision::Skipped {
         return "There was nothing to review.".to_owned();
     }
@@ -69,7 +91,7 @@ pub fn summary(facts: &SummaryFacts<'_>) -> String {
         totals.reviewed_lines,
         count(totals.changed_lines, "changed line", "changed lines"),
     );
-    let found = tally(facts);
+    let found = tally(facts.tally);
     let mut text = match facts.decision {
         Decision::CouldNotComplete if facts.interrupted => {
             format!("The review was interrupted after {covered}; this says nothing about the rest: {found} so far.")
@@ -105,11 +127,16 @@ mod tests {
     use crate::finding::policy::tests::finding;
     use crate::model::Category;
 
-    const FACTS: SummaryFacts<'static> = SummaryFacts {
+    const FACTS: SummaryFacts = SummaryFacts {
         decision: Decision::Approve,
         complete: true,
         interrupted: false,
-        standing: &[],
+        tally: Tally {
+            critical: 0,
+            warning: 0,
+            suggestion: 0,
+            disputed: 0,
+        },
         totals: CoverageTotals {
             files: 16,
             reviewed_files: 14,
@@ -133,7 +160,7 @@ mod tests {
         ];
         let text = summary(&SummaryFacts {
             decision: Decision::RequestChanges,
-            standing: &standing,
+            tally: Tally::of(&standing),
             complete: false,
             hidden: 1,
             ..FACTS

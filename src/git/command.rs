@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
@@ -11,7 +12,7 @@ use super::error::one_line;
 use crate::process::{self, Output, Spec, ToolPath};
 
 /// What git's own children may need when a partial clone has to fetch a missing object.
-const NETWORK_VARIABLES: [&str; 11] = [
+const NETWORK_VARIABLES: [&str; 13] = [
     "SSH_AUTH_SOCK",
     "GIT_SSH_COMMAND",
     "GIT_SSH",
@@ -23,6 +24,8 @@ const NETWORK_VARIABLES: [&str; 11] = [
     "no_proxy",
     "NO_PROXY",
     "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "GIT_SSL_CAINFO",
 ];
 
 /// The variables of the process that ecr was started in. Nothing is passed on unless it is named here.
@@ -65,6 +68,7 @@ pub(super) struct Call {
     settings: Vec<(OsString, OsString)>,
     stdin: Option<Vec<u8>>,
     network: bool,
+    deadline: Option<Duration>,
 }
 
 impl Call {
@@ -90,6 +94,12 @@ impl Call {
     /// Gives it something to read.
     pub(super) fn stdin(mut self, bytes: Vec<u8>) -> Self {
         self.stdin = Some(bytes);
+        self
+    }
+
+    /// Ends it after `limit`.
+    pub(super) fn deadline(mut self, limit: Duration) -> Self {
+        self.deadline = Some(limit);
         self
     }
 
@@ -163,6 +173,7 @@ impl Git {
         spec.env.push(("GIT_CONFIG_COUNT".into(), count.into()));
         spec.env.extend(call.env);
         spec.stdin = call.stdin;
+        spec.deadline = call.deadline;
         spec
     }
 

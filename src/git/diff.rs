@@ -71,6 +71,11 @@ impl Repository {
         })
     }
 
+    /// What changed between two trees or commits, as `--raw -z`: modes, content ids and names.
+    pub async fn changes(&self, base: &ObjectId, target: &ObjectId) -> Result<Vec<u8>, GitError> {
+        self.diff_tree(&["--raw", "-z"], base, target).await
+    }
+
     async fn diff_tree(
         &self,
         kind: &[&str],

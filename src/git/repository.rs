@@ -199,6 +199,17 @@ impl Repository {
         commit_id("rev-parse", &output.stdout)
     }
 
+    /// The address of a remote as configured; `None` when there is no such remote, or its address is not UTF-8.
+    pub async fn remote_url(&self, remote: &str) -> Result<Option<String>, GitError> {
+        let key = format!("remote.{remote}.url");
+        let output = self
+            .output(Call::new(&["config", "--get", "-z", &key]))
+            .await?;
+        let url = output.stdout.split(|b| *b == 0).next().unwrap_or_default();
+        let url = String::from_utf8(url.to_vec()).ok();
+        Ok(url.filter(|url| output.status.success() && !url.is_empty()))
+    }
+
     /// The commit checked out; `None` before the first commit.
     pub async fn head(&self) -> Result<Option<CommitId>, GitError> {
         match self.resolve("HEAD").await {

@@ -75,6 +75,27 @@ impl RepoPath {
         }
     }
 
+    /// Reads what [`Self::to_wire`] wrote. An escape that is none is an empty path to this: [`PathError::Empty`].
+    pub fn from_wire(text: &str, escaped: bool) -> Result<Self, PathError> {
+        if !escaped {
+            return Self::new(text);
+        }
+        let mut out = Vec::with_capacity(text.len());
+        let mut bytes = text.bytes();
+        while let Some(byte) = bytes.next() {
+            if byte != b'%' {
+                out.push(byte);
+                continue;
+            }
+            let mut digit = || char::from(bytes.next()?).to_digit(16);
+            let (Some(high), Some(low)) = (digit(), digit()) else {
+                return Err(PathError::Empty);
+            };
+            out.extend(u8::try_from(high * 16 + low));
+        }
+        Self::new(out)
+    }
+
     /// The path in the escaped form of [`Self::to_wire`] whatever its bytes are, for lists that hold
     /// one path that needs it.
     pub fn percent_escaped(&self) -> String {
@@ -174,5 +195,11 @@ mod tests {
             RepoPath::new(b"a%\xff").unwrap().to_wire(),
             ("a%25%FF".into(), true)
         );
+        for bytes in [&b"a%\xff\n"[..], b"50%.rs", "å".as_bytes()] {
+            let path = RepoPath::new(bytes).unwrap();
+            let (text, escaped) = path.to_wire();
+            assert_eq!(RepoPath::from_wire(&text, escaped), Ok(path));
+        }
+        assert!(RepoPath::from_wire("a%f", true).is_err());
     }
 }

@@ -9,7 +9,7 @@ use super::notes::{notes, plain, plain_to};
 use super::plan::Plan;
 use super::receipt::receipt;
 use super::step::Settled;
-use crate::finding::{Facts, Grounder, Policy, SummaryFacts, Suppressor, decide, summary};
+use crate::finding::{Facts, Grounder, Policy, SummaryFacts, Suppressor, Tally, decide, summary};
 use crate::model::{
     CoverageNote, CoverageReceipt, Decision, FileOutcome, InputInfo, NoteKind, PassKind,
     PassOutcomeKind, PassRecord, Review, SandboxInfo, Timing, Usage,
@@ -115,7 +115,7 @@ pub(super) fn conclude(ending: Ending<'_>, source: &Grounder) -> Review {
         decision,
         complete,
         interrupted,
-        standing: &findings,
+        tally: Tally::of(&findings),
         totals: coverage.totals(),
         filtered,
         hidden: hidden_count,

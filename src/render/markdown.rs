@@ -125,7 +125,7 @@ fn write_finding(out: &mut String, finding: &Finding) {
 }
 
 /// Up to seven lines around the finding, numbered; or the evidence.
-fn source(finding: &Finding) -> Option<String> {
+pub(super) fn source(finding: &Finding) -> Option<String> {
     let cut = |line: &str| {
         let line = printable(&line.replace('\t', "    ")).into_owned();
         match line.char_indices().nth(MAX_LINE) {
@@ -241,7 +241,7 @@ fn notes(out: &mut String, review: &Review) {
 }
 
 /// `text` in a code span that it cannot close.
-fn code(text: &str) -> String {
+pub(super) fn code(text: &str) -> String {
     let ticks = "`".repeat(longest_run(text) + 1);
     // The parser takes the padding off again; it keeps backticks and spaces at the ends apart.
     let edge = |c| matches!(c, '`' | ' ');
@@ -253,7 +253,7 @@ fn code(text: &str) -> String {
 }
 
 /// `text` (lines with their ends) in a fence that it cannot close.
-fn fenced(text: &str) -> String {
+pub(super) fn fenced(text: &str) -> String {
     let ticks = "`".repeat(longest_run(text).max(2) + 1);
     format!("{ticks}text\n{text}{ticks}\n")
 }
@@ -269,7 +269,7 @@ fn longest_run(text: &str) -> usize {
 }
 
 /// `text` as one line of Markdown that renders as that text: no markup, HTML, link, entity, mention or reference.
-fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     let line = printable_line(text);
     if line.is_empty() {
         return "(no text)".to_owned();
@@ -297,10 +297,23 @@ fn escape(text: &str) -> String {
             '-' if next(at).is_ascii_digit() && at >= 2 && is_gh(&chars[at - 2..at]) => {
                 out.push('\u{2011}');
             }
-            ':' if next(at) == '/' => out.push_str("&#58;"),
+            ':' if next(at) == '/' => out.push_str("&#58;\u{2060}"),
+            ':' if names_emoji(&chars[at + 1..]) => out.push_str(":\u{2060}"),
             '.' if at >= 3 && chars[at - 3..at].iter().all(|c| matches!(c, 'w' | 'W')) => {
-                out.push_str("\\.");
+                out.push_str("\u{2060}.");
             }
+            // The text may begin a line, where these would begin a list.
+            '-' | '+' if at == 0 => {
+                out.push('\\');
+                out.push(c);
+            }
+            '.' | ')'
+                if at > 0 && next(at) == ' ' && chars[..at].iter().all(char::is_ascii_digit) =>
+            {
+                out.push('\\');
+                out.push(c);
+            }
+            '<' if next(at) == '!' => out.push_str("\\<\u{2060}"),
             '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '&' | '#' | '|' | '~' | '$' | '^'
             | '!' | '@' | '{' | '}' | '"' | '\'' | '=' => {
                 out.push('\\');
@@ -310,6 +323,13 @@ fn escape(text: &str) -> String {
         }
     }
     out
+}
+
+/// True for what follows the first colon of `:tada:`.
+fn names_emoji(rest: &[char]) -> bool {
+    let name = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '_' | '+' | '-');
+    let len = rest.iter().take_while(|c| name(c)).count();
+    len > 0 && rest.get(len) == Some(&':')
 }
 
 fn is_gh(pair: &[char]) -> bool {
@@ -322,8 +342,10 @@ mod tests {
 
     #[test]
     fn forges_find_nothing_to_link() {
-        let out = escape("@team fixes #12, GH-7, https://e.vil/x www.e.vil 0123456789abcdef");
-        for bad in ["@t", "#1", "GH-7", "://", "www.e", "0123456"] {
+        let out = escape(
+            "@team fixes #12, GH-7, https://e.vil/x www.e.vil 0123456789abcdef :tada: a::b:: ok",
+        );
+        for bad in ["@t", "#1", "GH-7", "://", "www.e", "0123456", ":tada"] {
             assert!(!out.contains(bad), "{bad} in {out}");
         }
     }

@@ -4,6 +4,7 @@
 //! unable to read as an approval. Escaping is each format's own.
 
 mod agent;
+pub mod comment;
 mod doctor;
 mod excerpt;
 mod explain;

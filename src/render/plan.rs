@@ -51,7 +51,7 @@ pub struct PlanPass {
     pub model: Option<ModelId>,
     /// How many files it covers.
     pub files: usize,
-    /// Estimated input tokens; 0 without a model.
+    /// Estimated input tokens of its first call; 0 without a model.
     pub tokens: u64,
     /// Estimated money, where a price is known.
     pub cost: Option<Cost>,
@@ -146,7 +146,10 @@ pub fn plan_terminal(plan: &PlanView, options: &TerminalOptions) -> String {
             let cost = pass
                 .cost
                 .map_or_else(String::new, |cost| format!(", US$ {:.4}", cost.usd()));
-            format!(" with {model}, about {} tokens in{cost}", pass.tokens)
+            format!(
+                " with {model}, first call about {} tokens{cost}",
+                pass.tokens
+            )
         });
         let text = format!(
             "{}: {} by {}, {}{model}",
@@ -160,9 +163,13 @@ pub fn plan_terminal(plan: &PlanView, options: &TerminalOptions) -> String {
     page.gap();
     let estimate = match (plan.calls_models(), plan.cost()) {
         (false, _) => "no model is called".to_owned(),
-        (true, Some(cost)) => format!("about {} tokens in, US$ {:.2}", plan.tokens(), cost.usd()),
+        (true, Some(cost)) => format!(
+            "the first calls send about {} tokens, US$ {:.4} at most; further turns and the judges come on top",
+            plan.tokens(),
+            cost.usd()
+        ),
         (true, None) => format!(
-            "about {} tokens in; tokens only, a price is not known",
+            "the first calls send about {} tokens, and a price is not known; further turns and the judges come on top",
             plan.tokens()
         ),
     };

@@ -3,14 +3,21 @@
 use std::collections::BTreeMap;
 
 use super::safe::printable_line;
+use crate::finding::Tally;
 use crate::model::{
-    ChangeStatus, Decision, FileCoverage, FileOutcome, Finding, FindingStatus, InputInfo,
-    InputKind, RepoPath, Review, Severity, Usage, UsageConfidence,
+    ChangeStatus, Decision, FileCoverage, FileOutcome, Finding, InputInfo, InputKind, RepoPath,
+    Review, Usage, UsageConfidence,
 };
 
 /// The verdict in one line.
 pub(super) fn verdict(review: &Review) -> &'static str {
-    match (review.decision, review.complete) {
+    let reviewed = review.coverage.totals().reviewed_lines > 0;
+    verdict_of(review.decision, review.complete, reviewed)
+}
+
+/// The same by its facts; `reviewed` is true when anything was.
+pub(super) fn verdict_of(decision: Decision, complete: bool, reviewed: bool) -> &'static str {
+    match (decision, complete) {
         (Decision::Approve, true) => "Approved: nothing found",
         (Decision::ApproveWithComments, true) => "Approved with comments",
         (Decision::RequestChanges, true) => "Changes requested",
@@ -23,7 +30,7 @@ pub(super) fn verdict(review: &Review) -> &'static str {
         }
         (Decision::Skipped, _) => "Nothing to review",
         (Decision::Approve | Decision::ApproveWithComments | Decision::CouldNotComplete, _) => {
-            if review.coverage.totals().reviewed_lines > 0 {
+            if reviewed {
                 "Partly reviewed: part of the change was not reviewed"
             } else {
                 "Not reviewed: this says nothing about the code"
@@ -43,31 +50,22 @@ pub(super) fn count(n: u64, noun: &str) -> String {
 
 /// `2 critical, 1 warning, 1 disputed`, or `no findings`.
 pub(super) fn tally(review: &Review) -> String {
-    let of = |severity| {
-        review
-            .findings
-            .iter()
-            .filter(|f| f.severity == severity && f.status == FindingStatus::Open)
-            .count() as u64
-    };
+    tally_of(Tally::of(&review.findings))
+}
+
+/// The same from counts.
+pub(super) fn tally_of(tally: Tally) -> String {
     let mut parts = Vec::new();
-    match of(Severity::Critical) {
-        0 => {}
-        n => parts.push(format!("{n} critical")),
+    if tally.critical > 0 {
+        parts.push(format!("{} critical", tally.critical));
     }
-    for severity in [Severity::Warning, Severity::Suggestion] {
-        match of(severity) {
-            0 => {}
-            n => parts.push(count(n, severity.as_str())),
+    for (n, noun) in [(tally.warning, "warning"), (tally.suggestion, "suggestion")] {
+        if n > 0 {
+            parts.push(count(n, noun));
         }
     }
-    let disputed = review
-        .findings
-        .iter()
-        .filter(|f| f.status == FindingStatus::Disputed);
-    match disputed.count() {
-        0 => {}
-        n => parts.push(format!("{n} disputed")),
+    if tally.disputed > 0 {
+        parts.push(format!("{} disputed", tally.disputed));
     }
     if parts.is_empty() {
         "no findings".to_owned()

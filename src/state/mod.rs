@@ -1,5 +1,7 @@
-//! What ecr writes and reads back: the published output, saved reviews and the run log, versioned, encode and decode.
+//! What ecr writes and reads back: the published output, saved reviews, the run log and what a comment on a pull
+//! request carries, versioned, encode and decode.
 
+pub mod comment;
 pub mod doctor;
 pub mod output;
 pub mod run_log;

@@ -25,6 +25,11 @@ macro_rules! wire_words {
                 match value { $(model::$name::$variant => Self::$variant),+ }
             }
         }
+        impl From<$name> for model::$name {
+            fn from(value: $name) -> Self {
+                match value { $($name::$variant => Self::$variant),+ }
+            }
+        }
         impl $name {
             /// The word as it stands in the JSON.
             pub fn as_str(self) -> &'static str {
@@ -657,7 +662,8 @@ fn coverage_file(file: &model::FileCoverage) -> CoverageFile {
     }
 }
 
-fn usage(usage: &Usage) -> UsageNumbers {
+/// Tokens and money as they are written.
+pub fn usage(usage: &Usage) -> UsageNumbers {
     let tokens = usage.tokens();
     UsageNumbers {
         input: tokens.map(|t| t.input),

@@ -20,6 +20,7 @@ mod diff;
 mod docs;
 mod eval;
 mod git;
+mod github;
 mod jail;
 mod model_door;
 mod pipeline;

@@ -7,16 +7,19 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tokio_util::sync::CancellationToken;
+
 use super::dataset::{self, Change, Loaded};
 use super::store::{Store, key};
-use crate::app::review::{self, Display, Input, Interrupt, Streams};
+use crate::app::review::{self, Display, Input, Interrupt, Streams, TrustedSide};
 use crate::app::tape::TapeChoice;
 use crate::app::{AppError, Environment};
 use crate::eval::{self, Case, EvalReportV1, Reviewed, Settings, score};
 use crate::gateway::tape::HEADER_FILE;
-use crate::git::{HeadSide, commit_change};
-use crate::model::printable;
+use crate::git::{GitError, HeadSide, HostEnv, Repository, TreeFile, commit_change};
+use crate::model::{CommitId, printable};
 use crate::render::{self, RenderContext, TerminalOptions};
+use crate::source::PullRequestInput;
 use crate::state::output::OutputV1;
 
 /// An evaluation to do.
@@ -245,16 +248,10 @@ async fn one(
         .tempdir()
         .map_err(|error| AppError::plain(format!("cannot make a folder for the case: {error}")))?;
     let input = match &loaded.change {
-        Change::Trees(base, head) => repository(scratch.path(), base, HeadSide::Files(head))?,
-        Change::TreeAndPatch(base, patch) => {
-            repository(scratch.path(), base, HeadSide::Patch(patch))?
-        }
+        Change::Trees(base, head) => made(scratch.path(), base, HeadSide::Files(head))?,
+        Change::TreeAndPatch(base, patch) => made(scratch.path(), base, HeadSide::Patch(patch))?,
         Change::Patch(patch) => Input::PatchBytes(patch.as_slice().into()),
-        Change::Clone { folder, base, head } => Input::Repository {
-            folder: folder.clone(),
-            base: base.clone(),
-            head: head.clone(),
-        },
+        Change::Clone { folder, base, head } => cloned(folder, base, head, environment).await?,
         Change::Absent(reason) => return Err(AppError::plain(reason.clone())),
     };
     let streams = Streams {
@@ -271,20 +268,51 @@ async fn one(
     }
 }
 
-fn repository(
-    folder: &Path,
-    base: &[crate::git::TreeFile],
-    head: HeadSide<'_>,
-) -> Result<Input, AppError> {
+/// A stranger's change, whose commits are in `objects`.
+fn pull_request(objects: &Path, (base, merge_base, head): (CommitId, CommitId, CommitId)) -> Input {
+    let input = PullRequestInput {
+        objects: objects.to_path_buf(),
+        base,
+        merge_base,
+        head,
+        repo: "ecr/eval".to_owned(),
+        number: 0,
+        base_name: "base".to_owned(),
+    };
+    Input::PullRequest(Box::new(input), TrustedSide::Checkout)
+}
+
+fn made(folder: &Path, base: &[TreeFile], head: HeadSide<'_>) -> Result<Input, AppError> {
     let (base, head) = commit_change(folder, base, head).map_err(|error| {
         AppError::new(
             format!("the change cannot be made: {error}"),
             "check that change.patch applies to `base`",
         )
     })?;
-    Ok(Input::Repository {
-        folder: folder.to_path_buf(),
-        base: base.to_string(),
-        head: head.to_string(),
-    })
+    Ok(pull_request(folder, (base.clone(), base, head)))
+}
+
+async fn cloned(
+    folder: &Path,
+    base: &str,
+    head: &str,
+    environment: &Environment,
+) -> Result<Input, AppError> {
+    let failed = |error: GitError| {
+        AppError::new(
+            printable(&error.to_string()),
+            format!(
+                "fetch both commits into {}",
+                printable(&folder.to_string_lossy())
+            ),
+        )
+    };
+    let host = environment.variables().collect::<HostEnv>();
+    let repository = Repository::discover(&host, folder, CancellationToken::new())
+        .await
+        .map_err(failed)?;
+    let base = repository.resolve(base).await.map_err(failed)?;
+    let head = repository.resolve(head).await.map_err(failed)?;
+    let merge_base = repository.merge_base(&base, &head).await.map_err(failed)?;
+    Ok(pull_request(folder, (base, merge_base, head)))
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::Request;
+use super::{Input, Request, TrustedSide};
 use crate::app::digest::PartDigest;
 use crate::app::{AppError, Environment, credentials, models};
 use crate::config::env::{ECR_CONFIG_DIR, REVIEWER_MODEL};
@@ -19,7 +19,7 @@ use crate::git::{HostEnv, Repository};
 use crate::model::{AgentId, RepoPath, Severity};
 use crate::pipeline::PlannedAgent;
 use crate::port::ReviewEngine;
-use crate::source::LocalSource;
+use crate::source::{LocalSource, PullRequestSource};
 use crate::tree::{MemoryTree, Tree};
 
 /// A rule or set-up file larger than this is refused.
@@ -38,6 +38,8 @@ pub(in crate::app) struct Setup {
     pub(in crate::app) folder: Option<PathBuf>,
     /// `ECR_EXPECTED_TOKEN_ENV` is set, and holds.
     pub(in crate::app) locked: bool,
+    /// Folders that may hold a stranger's files: nothing in them is started.
+    pub(super) reviewed: Vec<PathBuf>,
     /// For stderr.
     pub(in crate::app) warnings: Vec<String>,
     settings: CheckSettings,
@@ -47,7 +49,7 @@ pub(in crate::app) struct Setup {
 
 impl Setup {
     /// A digest of all of it but for warnings and places on this machine.
-    pub(super) fn digest(&self) -> String {
+    fn digest(&self) -> String {
         let agents = self.agents();
         let mut digest = PartDigest::default();
         digest.add(format!("{:?}", (&self.loaded.config, &self.loaded.agents)));
@@ -89,11 +91,12 @@ pub(in crate::app) struct Wanted {
     pub(in crate::app) agents: Vec<String>,
 }
 
-/// Loads the set-up with its reviewers. For one's own work and for a patch it is the checkout's, on disk.
+/// Loads the set-up with its reviewers. For one's own work and for a patch it is the checkout's, on disk; for a pull request in CI
+/// it is its base's.
 pub(super) async fn load_setup(
     request: &Request,
     environment: &Environment,
-    local: Option<&LocalSource>,
+    (local, pull): (Option<&LocalSource>, Option<&PullRequestSource>),
     cancel: &CancellationToken,
 ) -> Result<Setup, AppError> {
     let wanted = Wanted {
@@ -101,14 +104,35 @@ pub(super) async fn load_setup(
         model: request.model.clone(),
         agents: request.agents.clone(),
     };
-    let checkout = checkout(environment, local, cancel).await?;
-    let mut setup = read_setup(&wanted, environment, checkout).await?;
-    let (place, root, agents) = (environment.clone(), setup.root.clone(), wanted.agents);
+    let trusted = match (&request.input, pull) {
+        (Input::PullRequest(_, TrustedSide::Base), Some(pull)) => Some(pull),
+        _ => None,
+    };
+    let mut setup = if let Some(pull) = trusted {
+        let choice = setup_choice(wanted.config_dir.as_deref(), environment)?;
+        if matches!(choice, SetupChoice::Absolute(_)) {
+            return Err(AppError::new(
+                "ECR_CONFIG_DIR: in CI the set-up comes from the base commit, not from a folder of the machine",
+                "give a folder relative to the root of the repository",
+            ));
+        }
+        let tree = pull.trusted_tree().await.map_err(super::source_error)?;
+        let mut setup = read_tree(&wanted, environment, None, tree).await?;
+        // What is checked out in CI may be the head.
+        let workspace = environment.get("GITHUB_WORKSPACE").map(PathBuf::from);
+        setup.reviewed.extend(workspace);
+        setup
+    } else {
+        let checkout = checkout(environment, local, cancel).await?;
+        read_setup(&wanted, environment, checkout).await?
+    };
+    let (place, folders) = (environment.clone(), setup.reviewed.clone());
+    let agents = wanted.agents;
     let loaded = setup.loaded.clone();
     // Who names the reviewers has picked them.
     let route = request.route && agents.is_empty();
     let chosen = tokio::task::spawn_blocking(move || {
-        let reviewed: Vec<&Path> = root.as_deref().into_iter().collect();
+        let reviewed: Vec<&Path> = folders.iter().map(PathBuf::as_path).collect();
         let reviewers = models::reviewers(&loaded, &agents, &place, &reviewed)?;
         let mut roles = models::roles(&loaded, &reviewers, &place, &reviewed)?;
         if !route {
@@ -133,6 +157,15 @@ pub(in crate::app) async fn read_setup(
         || Arc::new(MemoryTree::new()) as Arc<dyn Tree>,
         |(_, tree)| tree,
     );
+    read_tree(wanted, environment, root, tree).await
+}
+
+async fn read_tree(
+    wanted: &Wanted,
+    environment: &Environment,
+    root: Option<PathBuf>,
+    tree: Arc<dyn Tree>,
+) -> Result<Setup, AppError> {
     let choice = setup_choice(wanted.config_dir.as_deref(), environment)?;
     let overrides = Overrides {
         model: wanted.model.clone(),
@@ -152,19 +185,21 @@ pub(in crate::app) async fn read_setup(
         _ => None,
     };
     setup.root = root;
+    setup.reviewed = setup.root.iter().cloned().collect();
     Ok(setup)
 }
 
 /// A work tree's root, and its files as they are.
 pub(in crate::app) type Checkout = (PathBuf, Arc<dyn Tree>);
 
-/// A digest of all that decides how this request's change is reviewed, beside the change itself and the version of
+/// A digest of all that decides how a change that is not one's own is reviewed, beside the change itself and the version of
 /// ecr: the configuration, the prompts, the rules, the reviewers with their models. Checks the set-up on the way.
 pub(in crate::app) async fn setup_digest(
     request: &Request,
     environment: &Environment,
 ) -> Result<String, AppError> {
-    let setup = load_setup(request, environment, None, &CancellationToken::new()).await?;
+    let never = CancellationToken::new();
+    let setup = load_setup(request, environment, (None, None), &never).await?;
     Ok(setup.digest())
 }
 
@@ -301,6 +336,7 @@ fn build(
         root: None,
         folder: None,
         locked: false,
+        reviewed: Vec::new(),
         warnings,
         settings,
         rules,

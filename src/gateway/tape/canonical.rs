@@ -19,6 +19,8 @@ const VARYING: &[(&str, &str)] = &[
         "(?:\\b|_)[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\\b",
         "<id>",
     ),
+    // How long a tool took, as Codex tells the model.
+    ("\\bWall time: [0-9.]+ seconds\\b", "Wall time: <time>"),
     // Days and times, as clients tell them to the model.
     (
         "\\b20[0-9]{2}-[01][0-9]-[0-3][0-9](?:[T ][0-2][0-9]:[0-5][0-9](?::[0-5][0-9](?:\\.[0-9]+)?)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?)?\\b",

@@ -1,5 +1,6 @@
 //! Every output format, on plain and on hostile reviews.
 
+mod comment;
 mod golden;
 mod hostile;
 mod markdown;
