@@ -44,7 +44,7 @@ pub(super) struct Global {
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub(super) quiet: bool,
 
-    /// Say more: filtered files with their reasons, dropped findings, passes (also `ECR_VERBOSE=1`)
+    /// Say more: filtered files, dropped findings, passes (also `ECR_VERBOSE=1`)
     #[arg(short, long, global = true)]
     pub(super) verbose: bool,
 }

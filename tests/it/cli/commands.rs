@@ -12,7 +12,7 @@ fn version_and_help() {
     assert_eq!(version, format!("ecr {}\n", env!("CARGO_PKG_VERSION")));
     assert_eq!(ecr(&repo, &["-V"]).out, version);
     let help = ecr(&repo, &["-h"]).exits(0).out;
-    assert!(help.lines().count() <= 30, "{help}");
+    assert!(help.lines().count() <= 34, "{help}");
     for word in [
         "review",
         "demo",

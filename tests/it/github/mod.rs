@@ -6,3 +6,4 @@ mod hostile;
 mod local;
 mod model;
 mod rig;
+mod second_opinion;
