@@ -334,6 +334,10 @@ pub(super) struct EvalArgs {
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub(super) tolerance: u32,
 
+    /// The least similarity of the words, 0 to 1, where the lines agree
+    #[arg(long, value_name = "X", default_value_t = 0.2, value_parser = parse_share)]
+    pub(super) similarity: f64,
+
     /// What the intervals are drawn with
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(super) seed: u64,
@@ -413,6 +417,14 @@ pub(super) enum SchemaName {
     EvalReport,
     /// What `ecr doctor --json` prints
     Doctor,
+}
+
+/// A number from 0 to 1.
+fn parse_share(text: &str) -> Result<f64, String> {
+    match text.trim().parse::<f64>() {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        _ => Err("expected a number from 0 to 1, for example 0.2".to_owned()),
+    }
 }
 
 /// An amount of money, more than nothing.

@@ -38,7 +38,7 @@ pub(super) async fn run(
         max_cost: args.max_cost,
         settings: eval::Settings {
             tolerance: args.tolerance,
-            ..eval::Settings::default()
+            similarity: args.similarity,
         },
         seed: args.seed,
         display,
