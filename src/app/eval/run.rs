@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::dataset::{self, Change, Loaded};
 use super::store::{Store, key};
 use crate::app::review::{self, Display, Input, Interrupt, Streams, TrustedSide};
+use crate::app::signals::SignalWatch;
 use crate::app::tape::TapeChoice;
 use crate::app::{AppError, Environment};
 use crate::eval::{self, Case, EvalReportV1, Reviewed, Settings, score};
@@ -108,7 +109,14 @@ pub async fn run(
     let mut outputs = BTreeMap::new();
     let mut spent = 0.0;
     let mut interrupt = None;
+    // A review watches for itself; this is for the time between two.
+    let watch = SignalWatch::start(CancellationToken::new())
+        .map_err(|error| AppError::plain(format!("cannot watch for signals: {error}")))?;
     for (at, loaded) in cases.iter().enumerate() {
+        interrupt = watch.interrupt();
+        if interrupt.is_some() {
+            break;
+        }
         let head = format!("[{}/{}] {}", at + 1, cases.len(), printable(&loaded.name));
         let key = key(&[
             env!("CARGO_PKG_VERSION"),
