@@ -2,6 +2,9 @@
 //! Record them again with `ECR_RECORD_TAPES=1 cargo test --test it -- eval::own_cases` and look at what changed.
 
 use std::path::Path;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 
@@ -179,4 +182,71 @@ async fn the_recorded_replies_give_these_figures() {
         "{}",
         said(&again)
     );
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_a_signal_ends_keeps_what_it_has_and_goes_on() {
+    let held = Arc::new(AtomicBool::new(true));
+    let hold = Arc::clone(&held);
+    let nothing = json!({"reports": [], "verdicts": []});
+    let server = ModelServer::start(Script::answering(move |request| {
+        let page = String::from_utf8_lossy(&request.body).contains("src/page.ts");
+        if page && hold.load(Ordering::SeqCst) {
+            return Step::Hang;
+        }
+        answer(&nothing, request)
+    }))
+    .await;
+    let repo = TestRepo::init();
+    let setup = repo.home().join("setup");
+    copy(&root().join("setup"), &setup);
+    let config = std::fs::read_to_string(setup.join("config.jsonc")).unwrap();
+    let config = config.replace("http://127.0.0.1:9/v1", &server.url());
+    std::fs::write(setup.join("config.jsonc"), config).unwrap();
+    let cases = root().join("cases");
+    let args = [
+        "eval",
+        text(&cases),
+        "--only",
+        "clean-python-rename,typescript-wrong-default",
+        "--config-dir",
+        text(&setup),
+        "--json",
+        "--resume",
+    ];
+    let start = || {
+        let mut command = repo.command(env!("CARGO_BIN_EXE_ecr"));
+        let command = command
+            .args(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command.spawn().unwrap()
+    };
+    let child = start();
+    // One request of the first case, and the one that is held.
+    while server.script().requests().len() < 2 {
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    let sent = std::process::Command::new("kill")
+        .args(["-TERM", &child.id().to_string()])
+        .status();
+    assert!(sent.unwrap().success());
+    let output = tokio::task::spawn_blocking(move || child.wait_with_output().unwrap());
+    let output = output.await.unwrap();
+    assert_eq!(output.status.code(), Some(143), "{}", said(&output));
+    assert_eq!(json_of(&output)["scored"], 1, "{}", said(&output));
+
+    held.store(false, Ordering::SeqCst);
+    let child = start();
+    let output = tokio::task::spawn_blocking(move || child.wait_with_output().unwrap());
+    let output = output.await.unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let words = said(&output);
+    assert!(
+        words.contains("clean-python-rename: kept from before")
+            && !words.contains("typescript-wrong-default: kept"),
+        "{words}"
+    );
+    assert_eq!(json_of(&output)["scored"], 2);
 }
