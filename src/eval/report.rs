@@ -104,7 +104,7 @@ pub struct Rates {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FalseAlarms {
-    /// Known not to hold.
+    /// Known not to hold, or on a clean change.
     pub refuted: u64,
     /// A known defect said again.
     pub duplicates: u64,
