@@ -10,6 +10,7 @@ pub mod config;
 pub mod detect;
 pub mod diff;
 pub mod engine;
+pub mod eval;
 pub mod finding;
 pub mod gateway;
 pub mod git;

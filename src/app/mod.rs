@@ -3,10 +3,12 @@
 pub mod ci;
 mod credentials;
 pub mod demo;
+mod digest;
 pub mod doctor;
 mod engines;
 mod environment;
 mod error;
+pub mod eval;
 pub mod explain;
 mod forge;
 pub mod init;

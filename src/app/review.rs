@@ -15,7 +15,9 @@ use tokio_util::sync::CancellationToken;
 pub use self::output::check_outputs;
 use self::output::{deliver, print_plan, save};
 use self::setup::load_setup;
-pub(super) use self::setup::{Checkout, Setup, Wanted, checkout, read_setup, setup_choice};
+pub(super) use self::setup::{
+    Checkout, Setup, Wanted, checkout, read_setup, setup_choice, setup_digest,
+};
 use super::engines::Confinement;
 use super::signals::SignalWatch;
 use super::tape::{Tape, TapeChoice};

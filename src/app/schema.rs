@@ -1,6 +1,6 @@
 //! `ecr schema`: the published JSON Schemas.
 
-use crate::{config, state};
+use crate::{config, eval, state};
 
 /// Which schema to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +13,10 @@ pub enum Schema {
     Output,
     /// A line of the run log.
     RunLog,
+    /// `case.jsonc` of an evaluation.
+    EvalCase,
+    /// What `ecr eval --json` prints.
+    EvalReport,
     /// The JSON of `ecr doctor`.
     Doctor,
 }
@@ -24,6 +28,8 @@ pub fn run(which: Schema) -> String {
         Schema::Routing => config::schema::routing(),
         Schema::Output => state::output::schema(),
         Schema::RunLog => state::run_log::schema(),
+        Schema::EvalCase => eval::case_schema(),
+        Schema::EvalReport => eval::report_schema(),
         Schema::Doctor => state::doctor::schema(),
     };
     format!("{value:#}\n")

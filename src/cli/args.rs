@@ -44,7 +44,7 @@ pub(super) struct Global {
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub(super) quiet: bool,
 
-    /// Say more: filtered files with their reasons, dropped findings, passes (also `ECR_VERBOSE=1`)
+    /// Say more: filtered files, dropped findings, passes (also `ECR_VERBOSE=1`)
     #[arg(short, long, global = true)]
     pub(super) verbose: bool,
 }
@@ -89,6 +89,8 @@ pub(super) enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Review labelled cases and say how right and how complete the findings are
+    Eval(EvalArgs),
     /// Check that the citations in llp/, in code and in the review set-up still resolve
     RefCheck(RefCheckArgs),
     /// Print a JSON Schema
@@ -300,6 +302,90 @@ pub(super) struct DoctorArgs {
 }
 
 #[derive(Debug, Args)]
+pub(super) struct EvalArgs {
+    /// A folder with one folder a case (`ecr schema eval-case`)
+    pub(super) dataset: PathBuf,
+
+    /// Only these cases, comma separated
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub(super) only: Vec<String>,
+
+    /// The folder of the clones that cases name
+    #[arg(long, value_name = "DIR")]
+    pub(super) repos: Option<PathBuf>,
+
+    /// Keep the reviews here instead of in the user's state folder
+    #[arg(long, value_name = "DIR")]
+    pub(super) out: Option<PathBuf>,
+
+    /// Do not review again what is kept of the same case, set-up and version of ecr
+    #[arg(long)]
+    pub(super) resume: bool,
+
+    /// Write every model exchange below this folder, a tape for each case
+    #[arg(long, value_name = "DIR", conflicts_with = "replay")]
+    pub(super) record: Option<PathBuf>,
+
+    /// Answer every model call from a folder that --record has written: no key, no network
+    #[arg(long, value_name = "DIR")]
+    pub(super) replay: Option<PathBuf>,
+
+    /// Only these reviewers, comma separated
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub(super) agents: Vec<String>,
+
+    /// The model of every reviewer, as provider/model (also `REVIEWER_MODEL`)
+    #[arg(long, value_name = "MODEL")]
+    pub(super) model: Option<String>,
+
+    /// Read the set-up from this folder (also `ECR_CONFIG_DIR`)
+    #[arg(long, value_name = "DIR")]
+    pub(super) config_dir: Option<PathBuf>,
+
+    /// Stop before all cases together cost more than this, in US dollars
+    #[arg(long, value_name = "USD", value_parser = parse_money)]
+    pub(super) max_cost: Option<f64>,
+
+    /// Lines that a finding may be away from a label
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub(super) tolerance: u32,
+
+    /// The least similarity of the words, 0 to 1, where the lines agree
+    #[arg(long, value_name = "X", default_value_t = 0.2, value_parser = parse_share)]
+    pub(super) similarity: f64,
+
+    /// What the intervals are drawn with
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(super) seed: u64,
+
+    /// Print the figures as JSON (`ecr schema eval-report`)
+    #[arg(long)]
+    pub(super) json: bool,
+
+    /// Make the data set from files of a public one instead of reviewing it
+    #[arg(long, value_name = "SET", requires = "from", conflicts_with_all = ["resume", "record", "replay", "json"])]
+    pub(super) import: Option<ImportArg>,
+
+    /// The files to import, comma separated
+    #[arg(
+        long,
+        value_name = "FILE,FILE",
+        value_delimiter = ',',
+        requires = "import"
+    )]
+    pub(super) from: Vec<PathBuf>,
+}
+
+/// The public sets that can be imported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum ImportArg {
+    /// Comments that experts confirmed or rejected: positive and negative samples
+    AacrBench,
+    /// Golden comments
+    Martian,
+}
+
+#[derive(Debug, Args)]
 pub(super) struct ExplainArgs {
     /// The finding's id, or the beginning of it
     pub(super) id: String,
@@ -356,8 +442,20 @@ pub(super) enum SchemaName {
     Output,
     /// A line of the run log
     RunLog,
+    /// `case.jsonc` of an evaluation
+    EvalCase,
+    /// What `ecr eval --json` prints
+    EvalReport,
     /// What `ecr doctor --json` prints
     Doctor,
+}
+
+/// A number from 0 to 1.
+fn parse_share(text: &str) -> Result<f64, String> {
+    match text.trim().parse::<f64>() {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        _ => Err("expected a number from 0 to 1, for example 0.2".to_owned()),
+    }
 }
 
 /// An amount of money, more than nothing.

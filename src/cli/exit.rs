@@ -31,6 +31,15 @@ pub(super) fn of_interrupt(interrupt: Interrupt) -> u8 {
     }
 }
 
+/// The exit code of an evaluation of `cases` cases, of which `complete` were reviewed completely and `scored` at all.
+pub(super) fn of_evaluation(cases: u64, scored: u64, complete: u64) -> u8 {
+    match (scored, complete) {
+        (0, _) => EXIT_NOT_REVIEWED,
+        _ if complete < cases => EXIT_PARTIAL,
+        _ => EXIT_OK,
+    }
+}
+
 /// The exit code of `ecr ci`: always 0 once its arguments were valid, unless the table was asked for.
 pub(super) fn of_ci(ended: &Ended, strict: bool) -> u8 {
     if !strict {

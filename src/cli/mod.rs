@@ -1,6 +1,7 @@
 //! The command line: arguments, printing, exit codes.
 
 mod args;
+mod eval;
 mod exit;
 mod run;
 mod stream;

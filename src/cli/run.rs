@@ -143,7 +143,7 @@ fn color_of(args: &[OsString]) -> ColorWhen {
     })
 }
 
-fn write_product(text: &str) -> Result<(), AppError> {
+pub(super) fn write_product(text: &str) -> Result<(), AppError> {
     stream::product(text)
         .map_err(|error| AppError::plain(format!("cannot write to standard output: {error}")))
 }
@@ -245,6 +245,9 @@ async fn dispatch(cli: Cli, streams: Streams, environment: &Environment) -> Resu
             }
             Ok(if outcome.ok { EXIT_OK } else { EXIT_USAGE })
         }
+        Command::Eval(args) => {
+            super::eval::run(args, display(&global, streams, true), environment).await
+        }
         Command::RefCheck(args) => run_ref_check(args, &global, environment).await,
         Command::Schema(args) => {
             write_product(&schema::run(match args.which {
@@ -252,6 +255,8 @@ async fn dispatch(cli: Cli, streams: Streams, environment: &Environment) -> Resu
                 SchemaName::Routing => Schema::Routing,
                 SchemaName::Output => Schema::Output,
                 SchemaName::RunLog => Schema::RunLog,
+                SchemaName::EvalCase => Schema::EvalCase,
+                SchemaName::EvalReport => Schema::EvalReport,
                 SchemaName::Doctor => Schema::Doctor,
             }))?;
             Ok(EXIT_OK)

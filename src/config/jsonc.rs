@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::check::{Refusal, check};
-use super::diagnostic::{Diagnostic, MAX_DIAGNOSTICS, Source, quoted};
+use super::diagnostic::{ConfigErrors, Diagnostic, MAX_DIAGNOSTICS, Source, quoted};
 
 /// A parsed file together with the places of its keys.
 #[derive(Debug)]
@@ -65,6 +65,29 @@ pub(super) fn read<'a, T: DeserializeOwned>(
             ])
         }
     }
+}
+
+/// Takes the place of a key (keys, and decimal numbers for places in a list) and what is wrong there.
+pub(super) type Report<'r> = dyn FnMut(&[&str], &str) + 'r;
+
+/// Reads a JSONC file that is no part of the set-up: checked against `schema`, which was generated from `T`, then
+/// with `check`, which reports what a schema cannot say. All problems found are given, each with its place.
+pub fn read_strict<T: DeserializeOwned>(
+    source: &Source,
+    schema: &Value,
+    check: impl FnOnce(&T, &mut Report<'_>),
+) -> Result<T, ConfigErrors> {
+    let document = read::<T>(source, schema, &[]).map_err(ConfigErrors::all)?;
+    let mut found = Vec::new();
+    check(&document.value, &mut |path, message| {
+        if found.len() < MAX_DIAGNOSTICS {
+            found.push(document.error(path, message));
+        }
+    });
+    if found.is_empty() {
+        return Ok(document.value);
+    }
+    Err(ConfigErrors::all(found))
 }
 
 impl<T> Document<'_, T> {

@@ -22,6 +22,7 @@ pub use agents::{Agent, Prompt, RESERVED_IDS};
 pub use auth::{AuthEntry, AuthProblem, TokenLock, TokenLockError, is_forbidden, key_env};
 pub use diagnostic::{ConfigErrors, Diagnostic, DiagnosticLevel, Position, Source};
 pub use edit::{NewCredential, NewScope, add_scope, credentials, fresh_config};
+pub use jsonc::read_strict;
 pub use load::{LoadedConfig, Overrides, load, load_routing};
 pub use raw::{AuthMode, CommentMode, Protocol};
 pub use resolve::{parse_config, parse_scope};

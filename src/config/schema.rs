@@ -30,7 +30,9 @@ pub(super) fn routing_ref() -> &'static Value {
     &ROUTING
 }
 
-fn generate<T: JsonSchema>() -> Value {
+/// The schema of `T` in the form of the published ones, for files that are read with
+/// [`crate::config::read_strict`].
+pub fn generate<T: JsonSchema>() -> Value {
     let mut schema = schemars::schema_for!(T).to_value();
     tidy(&mut schema);
     schema

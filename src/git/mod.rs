@@ -5,6 +5,7 @@
 //! tree objects inside a scratch git folder of our own, which borrows the repository's objects and has none of its configuration,
 //! attributes or hooks: what the user or the repository configured cannot change a byte of it.
 
+mod change;
 mod command;
 mod diff;
 mod error;
@@ -18,6 +19,7 @@ mod snapshot;
 mod work_tree;
 
 pub use crate::process::{ProcessError, ToolError};
+pub use change::{HeadSide, TreeFile, commit_change};
 pub use command::HostEnv;
 pub use diff::RawDiff;
 pub use error::GitError;

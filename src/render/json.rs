@@ -10,7 +10,7 @@ use crate::model::is_hidden;
 
 /// Serialises as JSON in which hidden characters of strings are `\uXXXX`: the same value to a
 /// parser, harmless to a terminal or an editor. Ends with a newline.
-pub(super) fn pretty(value: &impl Serialize) -> String {
+pub fn pretty(value: &impl Serialize) -> String {
     let mut out = Vec::new();
     let formatter = Escaping {
         inner: PrettyFormatter::new(),

@@ -26,6 +26,7 @@ mod words;
 pub use doctor::doctor;
 pub use explain::{ExplainError, explain};
 pub use format::{Format, RenderContext, UnknownFormat, output, render};
+pub use json::pretty as pretty_json;
 pub use layout::{TerminalOptions, Verbosity};
 pub use plan::{PlanChunk, PlanFile, PlanPass, PlanView, plan_json, plan_terminal};
 pub use safe::printable_line;

@@ -25,6 +25,7 @@ const MODULES: &[(&str, u8, &[&str])] = &[
     ("state",    1, &["model"]),
     ("render",   1, &["model", "finding", "diff", "state", "detect"]),
     ("port",     1, &["model", "diff", "tree"]),
+    ("eval",     1, &["model", "config", "state"]),
     ("pipeline", 2, LAYERS_0_1),
     ("process",  3, &["model", "port"]),
     ("http",     3, &["model"]),
@@ -40,12 +41,12 @@ const MODULES: &[(&str, u8, &[&str])] = &[
 
 #[rustfmt::skip]
 const LAYERS_0_1: &[&str] = &[
-    "model", "tree", "detect", "diff", "config", "prompt", "reply", "finding", "ledger", "state", "render", "port",
+    "model", "tree", "detect", "diff", "config", "prompt", "reply", "finding", "ledger", "state", "render", "port", "eval",
 ];
 
 #[rustfmt::skip]
 const LAYERS_0_3: &[&str] = &[
-    "model", "tree", "detect", "diff", "config", "prompt", "reply", "finding", "ledger", "state", "render", "port",
+    "model", "tree", "detect", "diff", "config", "prompt", "reply", "finding", "ledger", "state", "render", "port", "eval",
     "pipeline", "process", "http", "git", "source", "gateway", "engine", "github", "reporter",
 ];
 

@@ -18,6 +18,7 @@ mod config;
 mod conformance;
 mod diff;
 mod docs;
+mod eval;
 mod git;
 mod github;
 mod jail;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::{Input, Request, TrustedSide};
+use crate::app::digest::PartDigest;
 use crate::app::{AppError, Environment, credentials, models};
 use crate::config::env::{ECR_CONFIG_DIR, REVIEWER_MODEL};
 use crate::config::{
@@ -42,9 +43,24 @@ pub(in crate::app) struct Setup {
     /// For stderr.
     pub(in crate::app) warnings: Vec<String>,
     settings: CheckSettings,
+    /// The repository's own rules, as read.
+    rules: Vec<RuleFile>,
 }
 
 impl Setup {
+    /// A digest of all of it but for warnings and places on this machine.
+    fn digest(&self) -> String {
+        let agents = self.agents();
+        let mut digest = PartDigest::default();
+        digest.add(format!("{:?}", (&self.loaded.config, &self.loaded.agents)));
+        digest.add(format!("{agents:?}"));
+        for (name, content) in &self.rules {
+            digest.add(name);
+            digest.add(content);
+        }
+        digest.hex()
+    }
+
     /// Everybody who calls a model.
     pub(super) fn agents(&self) -> Vec<&PlannedAgent> {
         self.reviewers.iter().chain(self.roles.all()).collect()
@@ -175,6 +191,17 @@ async fn read_tree(
 
 /// A work tree's root, and its files as they are.
 pub(in crate::app) type Checkout = (PathBuf, Arc<dyn Tree>);
+
+/// A digest of all that decides how a change that is not one's own is reviewed, beside the change itself and the version of
+/// ecr: the configuration, the prompts, the rules, the reviewers with their models. Checks the set-up on the way.
+pub(in crate::app) async fn setup_digest(
+    request: &Request,
+    environment: &Environment,
+) -> Result<String, AppError> {
+    let never = CancellationToken::new();
+    let setup = load_setup(request, environment, (None, None), &never).await?;
+    Ok(setup.digest())
+}
 
 /// What `--config-dir` and `ECR_CONFIG_DIR` ask for.
 pub(in crate::app) fn setup_choice(
@@ -312,6 +339,7 @@ fn build(
         reviewed: Vec::new(),
         warnings,
         settings,
+        rules,
     })
 }
 

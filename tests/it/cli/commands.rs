@@ -17,6 +17,7 @@ fn version_and_help() {
         "review",
         "demo",
         "explain",
+        "eval",
         "ref-check",
         "schema",
         "completions",
@@ -29,6 +30,7 @@ fn version_and_help() {
         "review",
         "demo",
         "explain",
+        "eval",
         "ref-check",
         "schema",
         "completions",
@@ -80,7 +82,7 @@ fn the_demo_can_be_kept() {
 #[test]
 fn schemas_are_schemas() {
     let repo = started();
-    for name in ["config", "routing", "output"] {
+    for name in ["config", "routing", "output", "eval-case", "eval-report"] {
         let schema = ecr(&repo, &["schema", name]).exits(0).json();
         assert!(
             schema["$schema"]

@@ -1,0 +1,9 @@
+package queue
+
+func Take(items []string) (string, []string) {
+	if len(items) == 0 {
+		return "", nil
+	} else {
+		return items[0], items[1:]
+	}
+}

@@ -1,0 +1,5 @@
+class Access {
+    boolean mayRead(String user) {
+        return user != null;
+    }
+}
