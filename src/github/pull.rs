@@ -31,9 +31,9 @@ pub struct PullRequest {
     pub author: Option<Author>,
     /// Names of its labels, as of now.
     pub labels: Vec<String>,
-    /// Its title, as its author wrote it; cut after 1,000 characters.
+    /// Its title, as its author wrote it.
     pub title: String,
-    /// Its description likewise; empty when there is none, cut after 64 Ki characters (GitHub's own limit).
+    /// Its description likewise; empty when there is none.
     pub body: String,
     /// What is to be merged.
     pub head: PullSide,
@@ -126,11 +126,6 @@ fn side(action: &str, side: WireSide) -> Result<PullSide, GitHubError> {
     })
 }
 
-/// At most `limit` characters.
-fn cut(text: Option<String>, limit: usize) -> String {
-    text.unwrap_or_default().chars().take(limit).collect()
-}
-
 impl GitHub {
     /// The pull request `number` of `repo`, as it is now.
     pub async fn pull(&self, repo: &RepoName, number: u64) -> Result<PullRequest, GitHubError> {
@@ -155,8 +150,8 @@ impl GitHub {
             draft: pull.draft.unwrap_or(false),
             author: pull.user,
             labels: pull.labels.into_iter().filter_map(|l| l.name).collect(),
-            title: cut(pull.title, 1_000),
-            body: cut(pull.body, 64 << 10),
+            title: pull.title.unwrap_or_default(),
+            body: pull.body.unwrap_or_default(),
             head: side(&action, pull.head)?,
             base: side(&action, pull.base)?,
         })

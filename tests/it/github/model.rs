@@ -131,12 +131,12 @@ async fn the_reviewers_are_told_what_the_author_and_the_workflow_say() {
     for words in [
         "Mind the callers.",
         "Sum approve",
-        "````",
-        "Because ``` of xxx",
-        "[24015 characters left out]",
+        "of xxx",
+        "x\\n[truncated]",
     ] {
         assert!(task.contains(words), "{words}: {task:.4000}");
     }
+    assert!(!task.contains("<system>") && !task.contains("Because ```"));
     // Another description of the same change is not paid for; another word of the workflow is.
     describe("Because.");
     let ran = run(&rig).await.unwrap();
