@@ -29,7 +29,7 @@ use crate::diff::noise::{FilterReason, NoiseSettings, filter};
 use crate::finding::Policy;
 use crate::git::HostEnv;
 use crate::model::{
-    AgentId, CoverageNote, Decision, EngineName, InputInfo, PassKind, RepoPath, Review,
+    AgentId, CoverageNote, Decision, EngineName, InputInfo, NoteKind, PassKind, RepoPath, Review,
 };
 use crate::pipeline::{
     EngineSet, Halving, Judges, Limits, Plan, PlanInput, PlannedAgent, Router, RunDeps, RunInput,
@@ -536,9 +536,16 @@ async fn prepare(
     let (plan, chunks) = worked
         .await
         .map_err(|_| AppError::plain("planning the review was aborted"))?;
+    let mut notes = input.notes;
+    if setup.reviewers.is_empty() && !setup.loaded.models().is_empty() {
+        notes.push(CoverageNote {
+            kind: NoteKind::ChecksOnly,
+            text: "None of the reviewers that have a model was asked for (--agents): only the built-in checks ran.".to_owned(),
+        });
+    }
     Ok(Prepared {
         info: input.info,
-        notes: input.notes,
+        notes,
         tree,
         chunks,
         plan,

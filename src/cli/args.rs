@@ -90,8 +90,16 @@ pub(super) enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
-    /// Print the manual page (roff)
-    Man,
+    /// Print the manual page (roff), of ecr or of one command
+    Man {
+        /// The command
+        command: Option<String>,
+    },
+    /// Print the help, of ecr or of one command
+    Help {
+        /// The command
+        command: Option<String>,
+    },
 }
 
 #[derive(Debug, Args)]

@@ -243,15 +243,48 @@ async fn dispatch(cli: Cli, streams: Streams, environment: &Environment) -> Resu
             write_product(&String::from_utf8_lossy(&script))?;
             Ok(EXIT_OK)
         }
-        Command::Man => {
+        Command::Help { command } => {
+            command_named(command.as_deref())?;
+            let args = std::iter::once("ecr").chain(command.as_deref());
+            if let Err(help) = Cli::try_parse_from(args.chain(["--help"])) {
+                let help = help.render();
+                write_product(&if streams.stdout_colour {
+                    help.ansi().to_string()
+                } else {
+                    help.to_string()
+                })?;
+            }
+            Ok(EXIT_OK)
+        }
+        Command::Man { command } => {
             let mut page = Vec::new();
-            clap_mangen::Man::new(Cli::command())
+            clap_mangen::Man::new(command_named(command.as_deref())?)
                 .render(&mut page)
                 .map_err(|error| AppError::plain(format!("cannot write the manual: {error}")))?;
             write_product(&String::from_utf8_lossy(&page))?;
             Ok(EXIT_OK)
         }
     }
+}
+
+/// ecr itself, or one of its commands under its full name.
+fn command_named(name: Option<&str>) -> Result<clap::Command, AppError> {
+    let mut ecr = Cli::command();
+    let Some(name) = name else {
+        return Ok(ecr);
+    };
+    // Building gives the commands their full usage lines.
+    ecr.build();
+    let known = ecr
+        .get_subcommands()
+        .find(|command| command.get_name() == name && !command.is_hide_set());
+    let command = known.cloned().ok_or_else(|| {
+        AppError::new(
+            format!("there is no command `{}`", crate::model::printable(name)),
+            "`ecr --help` lists the commands",
+        )
+    })?;
+    Ok(command.display_name(format!("ecr-{name}")))
 }
 
 fn display(global: &Global, streams: Streams, no_progress: bool) -> Display {

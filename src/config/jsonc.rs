@@ -76,7 +76,7 @@ impl<T> Document<'_, T> {
     }
 }
 
-fn strict() -> ParseOptions {
+pub(super) fn strict() -> ParseOptions {
     // All fields, so that a new one has to be judged before the crate can be updated.
     ParseOptions {
         allow_comments: true,

@@ -9,6 +9,7 @@ use super::jsonc::{Document, read};
 use super::raw::{RawAuth, RawConfig};
 use super::schema;
 use super::settings::{Checks, Chunk, Noise, Policy, ReviewConfig, ReviewGate, Verify};
+use crate::diff::glob::Glob;
 use crate::model::{ModelId, RuleId};
 
 /// Why a scope's configuration may not have a key that the root's has.
@@ -99,6 +100,12 @@ fn parse(
         }
     }
     shared(&mut config, &raw);
+    globs(
+        &document,
+        ["noise", "additionalIgnores"],
+        &config.noise.additional_ignores,
+        &mut said,
+    );
     if let Some(checks) = raw.checks {
         config.checks = self::checks(&document, checks.enabled, checks.rules, &mut said);
     }
@@ -132,6 +139,7 @@ fn parse(
             .and_then(|l| l.allow)
             .unwrap_or(config.login_allow);
         config.send_never = raw.send.and_then(|s| s.never).unwrap_or_default();
+        globs(&document, ["send", "never"], &config.send_never, &mut said);
         config.runs_kept = raw.runs.and_then(|r| r.keep).unwrap_or(config.runs_kept);
     }
     Ok((config, ConfigErrors::check(said)?))
@@ -166,6 +174,21 @@ fn shared(config: &mut ReviewConfig, raw: &RawConfig) {
             scope: verify.scope.unwrap_or(config.verify.scope),
             parallel: verify.parallel.unwrap_or(config.verify.parallel),
         };
+    }
+}
+
+/// Says what is wrong with patterns where they stand: whoever uses them later knows no line.
+fn globs(
+    document: &Document<'_, RawConfig>,
+    [section, key]: [&str; 2],
+    patterns: &[String],
+    said: &mut Vec<Diagnostic>,
+) {
+    for (at, pattern) in patterns.iter().enumerate() {
+        if let Err(error) = Glob::new(pattern) {
+            let path = [section, key, &at.to_string()];
+            said.push(document.error(&path, error.to_string()));
+        }
     }
 }
 

@@ -103,6 +103,33 @@ fn suggestions_are_hidden_until_asked_for() {
 }
 
 #[test]
+fn reviewers_that_were_not_asked_for_are_no_missing_model() {
+    let repo = warned();
+    repo.write(
+        CONFIG,
+        "{\"model\":\"ollama/small\",\"engines\":{\"ollama\":\"api\"}}",
+    );
+    let ran = ecr(&repo, &["--agents", "checks", "--json"]).exits(0);
+    let notes = ran.json()["notes"].to_string();
+    assert!(
+        notes.contains("--agents") && !notes.contains("No model is configured"),
+        "{notes}"
+    );
+}
+
+#[test]
+fn patterns_are_checked_where_they_stand() {
+    let repo = warned();
+    let long = "a".repeat(5_000);
+    let ignores = format!("{{\n\"noise\":{{\"additionalIgnores\":[\"ok\",\"{long}\"]}}}}");
+    let never = format!("{{\n\n\"send\":{{\"never\":[\"{long}\"]}}}}");
+    for (text, place) in [(ignores, ":2:"), (never, ":3:")] {
+        repo.write(CONFIG, text);
+        ecr(&repo, &["--json"]).refused(&format!("{CONFIG}{place}"), "too long");
+    }
+}
+
+#[test]
 fn noise_is_hidden_from_models_only() {
     let repo = warned();
     let ran = with_config(&repo, "{\"noise\":{\"additionalIgnores\":[\"fetch.py\"]}}").exits(0);
