@@ -344,7 +344,7 @@ impl Run<'_> {
 
     /// Reviews and posts; whatever fails on the way is said in the comment.
     async fn reviewed(&self, forced: bool, agents: &[String]) -> Result<Ended, AppError> {
-        match self.review(forced, agents).await {
+        match Box::pin(self.review(forced, agents)).await {
             Ok(ended) => Ok(ended),
             Err(error) => {
                 let message = with_hint(&error);
