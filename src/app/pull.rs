@@ -3,7 +3,7 @@
 use tokio_util::sync::CancellationToken;
 
 use super::forge::{Fetched, Forge, Scope, fetch, git_hub_error};
-use super::review::{Input, TrustedSide};
+use super::review::{Input, TrustedSide, described};
 use super::{AppError, Environment};
 use crate::git::{HostEnv, Repository};
 use crate::github::RepoName;
@@ -11,12 +11,18 @@ use crate::github::RepoName;
 /// A pull request that is ready for review; its objects live as long as this.
 pub struct PullRequestObjects {
     fetched: Fetched,
+    described: String,
 }
 
 impl PullRequestObjects {
     /// What to review, with the checkout's configuration.
     pub fn input(&self) -> Input {
         Input::PullRequest(Box::new(self.fetched.input.clone()), TrustedSide::Checkout)
+    }
+
+    /// What its author says of it.
+    pub fn described(&self) -> String {
+        self.described.clone()
     }
 }
 
@@ -47,7 +53,10 @@ pub async fn prepare(
         .await
         .map_err(|error| git_hub_error(&error))?;
     let fetched = fetch(&forge, &repo, &pull, Scope::Review, &cancel).await?;
-    Ok(PullRequestObjects { fetched })
+    Ok(PullRequestObjects {
+        fetched,
+        described: described(&pull),
+    })
 }
 
 /// `12`, `#12`, or `https://HOST/owner/name/pull/12` with anything after it.

@@ -1,5 +1,6 @@
 //! `ecr review`: one source, one plan, one run, reported and kept.
 
+mod context;
 mod output;
 mod setup;
 
@@ -12,6 +13,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+pub(super) use self::context::{ContextFile, described};
 pub use self::output::check_outputs;
 use self::output::{deliver, print_plan, save};
 use self::setup::load_setup;
@@ -23,7 +25,6 @@ use super::signals::SignalWatch;
 use super::tape::{Tape, TapeChoice};
 use super::{AppError, Environment, models};
 use crate::config::SandboxLevel;
-use crate::detect;
 use crate::diff::chunk::{ChunkLimits, pack};
 use crate::diff::glob::Glob;
 use crate::diff::noise::{FilterReason, NoiseSettings, filter};
@@ -40,7 +41,6 @@ use crate::port::{
     Progress, ProgressEvent, ReviewSource, SourceError, SourceInput, TreeUnderReview,
 };
 use crate::process::sandbox::Level;
-use crate::prompt;
 use crate::render::{self, Format, RenderContext, TerminalOptions};
 use crate::reporter::{ProgressMode, ProgressReporter};
 use crate::source::{
@@ -176,6 +176,8 @@ pub struct Request {
     pub route: bool,
     /// `--context-file`.
     pub context_file: Option<PathBuf>,
+    /// What a pull request says of itself; empty for nothing.
+    pub described: String,
     /// `--plan`.
     pub plan_only: bool,
     /// The reports; empty for the terminal's.
@@ -213,8 +215,6 @@ pub enum Finished {
 /// The time budgets when nothing else is said (llp/0004).
 const PASSES_BUDGET: Duration = Duration::from_secs(55 * 60);
 const PASS_BUDGET: Duration = Duration::from_secs(15 * 60);
-/// Bytes of a context file.
-const MAX_CONTEXT_FILE: u64 = 1 << 20;
 const JUDGES_BUDGET: Duration = Duration::from_secs(15 * 60);
 
 /// The agent that the built-in checks report as.
@@ -280,7 +280,11 @@ pub async fn review(
             done = &mut loading, if local.is_some() && loaded.is_none() => loaded = Some(done),
         }
     };
-    let context_text = context_of(&request, environment)?;
+    let file = request.context_file.as_deref();
+    let file = file
+        .map(|path| ContextFile::read(path, environment))
+        .transpose()?;
+    let context_text = context::told(file.as_ref(), &request.described);
     let tape = Tape::open(&request.tape, environment.cwd())?;
     if !tape.is_live() && setup.reviewers.is_empty() {
         return Err(AppError::new(
@@ -347,29 +351,6 @@ pub async fn review(
         review: Box::new(review),
         interrupt,
     })
-}
-
-/// What `--context-file` tells the reviewers.
-fn context_of(request: &Request, environment: &Environment) -> Result<String, AppError> {
-    let Some(path) = &request.context_file else {
-        return Ok(String::new());
-    };
-    let path = environment.cwd().join(path);
-    let failed = |problem: String| {
-        AppError::new(
-            format!("--context-file {}: {problem}", path.display()),
-            "name a text file that can be read",
-        )
-    };
-    let size = std::fs::metadata(&path)
-        .map_err(|error| failed(error.to_string()))?
-        .len();
-    if size > MAX_CONTEXT_FILE {
-        return Err(failed(format!("{size} bytes is over {MAX_CONTEXT_FILE}")));
-    }
-    let bytes = std::fs::read(&path).map_err(|error| failed(error.to_string()))?;
-    let text = String::from_utf8_lossy(&bytes);
-    Ok(detect::mask(&prompt::context(&text)).into_owned())
 }
 
 /// What there is to review.

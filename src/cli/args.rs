@@ -207,6 +207,14 @@ pub(super) struct CiArgs {
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub(super) agents: Vec<String>,
 
+    /// Let a model leave out reviewers whose concern the change does not touch
+    #[arg(long)]
+    pub(super) route: bool,
+
+    /// A text file with what the reviewers should know about the change, beside its title and description
+    #[arg(long, value_name = "FILE")]
+    pub(super) context_file: Option<PathBuf>,
+
     /// Review although the trigger (`review.trigger`, drafts) says no, and although nothing has changed
     #[arg(long)]
     pub(super) force: bool,
@@ -216,7 +224,7 @@ pub(super) struct CiArgs {
     pub(super) comment_command: bool,
 
     /// Post the finished review that an earlier run could not post; no model is called
-    #[arg(long, conflicts_with_all = ["agents", "force", "comment_command"])]
+    #[arg(long, conflicts_with_all = ["agents", "route", "context_file", "force", "comment_command"])]
     pub(super) repost: bool,
 
     /// Print an annotation for each finding

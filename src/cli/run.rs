@@ -15,11 +15,12 @@ use super::args::{
 use super::exit::{self, EXIT_BUG, EXIT_OK, EXIT_REQUEST_CHANGES, EXIT_USAGE};
 use super::stream::{self, Streams};
 use crate::app::ci::{self, CiRequest, DismissRequest};
+use crate::app::pull::{self, PullRequestObjects};
 use crate::app::review::{self, Display, FailOn, Finished, Input, LocalInput, OutputSpec, Request};
 use crate::app::schema::{self, Schema};
 use crate::app::tape::TapeChoice;
 use crate::app::{
-    AppError, Environment, demo, doctor, explain, init, pull, ref_check, stats, verify_config,
+    AppError, Environment, demo, doctor, explain, init, ref_check, stats, verify_config,
 };
 use crate::config::env::{ECR_VERBOSE, is_on};
 
@@ -377,6 +378,10 @@ async fn run_review(
         max_cost: args.max_cost,
         route: args.route,
         context_file: args.context_file,
+        described: pull
+            .as_ref()
+            .map(PullRequestObjects::described)
+            .unwrap_or_default(),
         plan_only: args.plan,
         outputs,
         display: display(global, streams, args.no_progress),
@@ -402,6 +407,8 @@ async fn run_ci(args: CiArgs, environment: &Environment) -> Result<u8, AppError>
         comment_command: args.comment_command,
         repost: args.repost,
         annotate: args.annotate,
+        route: args.route,
+        context_file: args.context_file,
     };
     let log = ci::Log::new(Box::new(io::stderr()));
     match Box::pin(ci::run(&request, environment, &log)).await {
@@ -476,6 +483,7 @@ async fn run_demo(
         max_cost: None,
         route: false,
         context_file: None,
+        described: String::new(),
         plan_only: false,
         outputs: Vec::new(),
         display: display(global, streams, false),

@@ -31,6 +31,10 @@ pub struct PullRequest {
     pub author: Option<Author>,
     /// Names of its labels, as of now.
     pub labels: Vec<String>,
+    /// Its title, as its author wrote it.
+    pub title: String,
+    /// Its description likewise; empty when there is none.
+    pub body: String,
     /// What is to be merged.
     pub head: PullSide,
     /// Where it is to be merged.
@@ -71,6 +75,10 @@ struct WirePull {
     #[serde(default)]
     draft: Option<bool>,
     user: Option<Author>,
+    #[serde(default)]
+    title: Option<String>,
+    #[serde(default)]
+    body: Option<String>,
     #[serde(default)]
     labels: Vec<WireLabel>,
     head: WireSide,
@@ -142,6 +150,8 @@ impl GitHub {
             draft: pull.draft.unwrap_or(false),
             author: pull.user,
             labels: pull.labels.into_iter().filter_map(|l| l.name).collect(),
+            title: pull.title.unwrap_or_default(),
+            body: pull.body.unwrap_or_default(),
             head: side(&action, pull.head)?,
             base: side(&action, pull.base)?,
         })

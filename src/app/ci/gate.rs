@@ -43,6 +43,8 @@ mod tests {
             draft,
             author: None,
             labels: labels.iter().map(|l| (*l).to_owned()).collect(),
+            title: String::new(),
+            body: String::new(),
             head: side(),
             base: side(),
         };

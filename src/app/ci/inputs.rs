@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::trusted::Trusted;
 use crate::app::AppError;
 use crate::app::forge::Forge;
+use crate::app::review::ContextFile;
 use crate::config::SetupOrigin;
 use crate::git::Repository;
 use crate::model::{CommitId, ObjectId, RepoPath};
@@ -17,12 +18,23 @@ use crate::tree::{EntryKind, Tree, TreeError};
 /// A set-up file larger than this is refused when the set-up is loaded.
 const LARGEST: u64 = 1 << 20;
 
-/// The fingerprint: ecr's version, the changed files by content on both sides, the base's set-up, and who was asked.
+/// What was asked for.
+pub(super) struct Wanted<'a> {
+    /// Only these reviewers; empty for all.
+    pub(super) agents: &'a [String],
+    /// A model may leave reviewers out.
+    pub(super) route: bool,
+    /// What the workflow tells the reviewers.
+    pub(super) context: Option<&'a ContextFile>,
+}
+
+/// The fingerprint: ecr's version, the changed files by content on both sides, the base's set-up, who was asked, and what the
+/// workflow told them. The pull request's title and description are no part: they are edited often, and the change is the same.
 /// Commits do not count, so a rebase onto a base that touched other files only is the same review.
 pub(super) async fn fingerprint(
     input: &PullRequestInput,
     trusted: &Trusted,
-    agents: &[String],
+    wanted: &Wanted<'_>,
     forge: &Forge,
     cancel: &CancellationToken,
 ) -> Result<String, AppError> {
@@ -44,7 +56,9 @@ pub(super) async fn fingerprint(
     };
     part(env!("CARGO_PKG_VERSION").as_bytes());
     part(&changes);
-    part(agents.join(",").as_bytes());
+    part(wanted.agents.join(",").as_bytes());
+    part(&[u8::from(wanted.route)]);
+    part(wanted.context.map_or("", |file| &file.text).as_bytes());
     part(
         trusted
             .reviewer_model

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::inputs::Wanted;
 use crate::app::AppError;
 use crate::model::{CommitId, Fingerprint};
 use crate::source::PullRequestInput;
@@ -31,10 +32,15 @@ pub(super) struct Job {
     pub(super) number: u64,
     pub(super) base_name: String,
     pub(super) agents: Vec<String>,
+    pub(super) route: bool,
+    /// Where it is; the worker reads it itself.
+    pub(super) context_file: Option<PathBuf>,
+    /// The pull request's title and description.
+    pub(super) described: String,
 }
 
 impl Job {
-    pub(super) fn new(input: &PullRequestInput, agents: &[String]) -> Self {
+    pub(super) fn new(input: &PullRequestInput, wanted: &Wanted<'_>, described: String) -> Self {
         Self {
             objects: input.objects.clone(),
             base: input.base.as_str().to_owned(),
@@ -43,7 +49,10 @@ impl Job {
             repo: input.repo.clone(),
             number: input.number,
             base_name: input.base_name.clone(),
-            agents: agents.to_vec(),
+            agents: wanted.agents.to_vec(),
+            route: wanted.route,
+            context_file: wanted.context.map(|file| file.path.clone()),
+            described,
         }
     }
 
@@ -138,6 +147,9 @@ mod tests {
             number: 1,
             base_name: "main".to_owned(),
             agents: Vec::new(),
+            route: true,
+            context_file: Some("/c".into()),
+            described: "A change".to_owned(),
         }
     }
 

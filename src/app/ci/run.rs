@@ -1,10 +1,12 @@
 //! One run from the event to the comment.
 
+use std::path::PathBuf;
+
 use tokio_util::sync::CancellationToken;
 
 use super::compose::{Content, ReviewComment, Scene};
 use super::event::{CommentEvent, Event};
-use super::inputs::fingerprint;
+use super::inputs::{Wanted, fingerprint};
 use super::job::Job;
 use super::journal::Gatekeeper;
 use super::pending::{Pending, PendingStore};
@@ -13,7 +15,7 @@ use super::surface::{self, Log};
 use super::trusted::{self, Trusted};
 use super::{gate, worker};
 use crate::app::forge::{Fetched, Forge, Scope, fetch, git_hub_error};
-use crate::app::review::Interrupt;
+use crate::app::review::{ContextFile, Interrupt, described};
 use crate::app::signals::SignalWatch;
 use crate::app::{AppError, Environment};
 use crate::config::TokenLockError;
@@ -34,6 +36,10 @@ pub struct CiRequest {
     pub agents: Vec<String>,
     /// Review although the trigger says no, and although nothing changed.
     pub force: bool,
+    /// A model may leave reviewers out.
+    pub route: bool,
+    /// What the reviewers should know, beside the pull request's title and description.
+    pub context_file: Option<PathBuf>,
     /// Obey the comment that started the job.
     pub comment_command: bool,
     /// Post what an earlier run has kept.
@@ -338,7 +344,7 @@ impl Run<'_> {
 
     /// Reviews and posts; whatever fails on the way is said in the comment.
     async fn reviewed(&self, forced: bool, agents: &[String]) -> Result<Ended, AppError> {
-        match self.review(forced, agents).await {
+        match Box::pin(self.review(forced, agents)).await {
             Ok(ended) => Ok(ended),
             Err(error) => {
                 let message = with_hint(&error);
@@ -373,15 +379,24 @@ impl Run<'_> {
             self.publish(&self.comment(tag, marker, content)?).await;
             return Ok(Ended::quiet());
         }
+        let file = self.request.context_file.as_deref();
+        let file = file
+            .map(|path| ContextFile::read(path, self.environment))
+            .transpose()?;
+        let wanted = Wanted {
+            agents,
+            route: self.request.route,
+            context: file.as_ref(),
+        };
         let inputs =
-            fingerprint(&fetched.input, &trusted, agents, &self.forge, &self.cancel).await?;
+            fingerprint(&fetched.input, &trusted, &wanted, &self.forge, &self.cancel).await?;
 
         // What is there decides whether a model is asked at all.
         if !forced && let Some(ended) = self.already(tag, marker, &inputs).await? {
             return Ok(ended);
         }
 
-        let job = Job::new(&fetched.input, agents);
+        let job = Job::new(&fetched.input, &wanted, described(&self.pull));
         let forward = |line: &str| self.log.forward(line);
         let reviewed = worker::run(
             &job,

@@ -233,6 +233,7 @@ fn review_request(
         max_cost,
         route: false,
         context_file: None,
+        described: String::new(),
         plan_only: false,
         outputs: Vec::new(),
         display: Display {

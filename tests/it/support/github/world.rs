@@ -58,6 +58,9 @@ pub(crate) struct Pull {
     pub(crate) open: bool,
     pub(crate) draft: bool,
     pub(crate) labels: Vec<String>,
+    pub(crate) title: String,
+    /// The description; none when its author wrote none.
+    pub(crate) body: Option<String>,
     pub(crate) author: Actor,
     pub(crate) base: String,
     /// The repository of the head; none when it was deleted.
@@ -194,6 +197,8 @@ impl World {
             open: true,
             draft: false,
             labels: Vec::new(),
+            title: "A change".to_owned(),
+            body: None,
             author: Actor::person("author"),
             base: base.to_owned(),
             head_repo: Some("octo/demo".to_owned()),
@@ -422,7 +427,7 @@ impl World {
             200,
             &json!({
                 "number": n.parse::<u64>().unwrap(), "state": if pull.open { "open" } else { "closed" }, "draft": pull.draft,
-                "title": "A change", "body": null, "user": pull.author.json(), "labels": labels,
+                "title": pull.title, "body": pull.body, "user": pull.author.json(), "labels": labels,
                 "head": {"sha": shown.unwrap_or_else(|| tip(&format!("refs/pull/{n}/head"))), "ref": "feature", "repo": pull.head_repo.as_ref().map(|r| json!({"full_name": r}))},
                 // GitHub keeps the tip as it was when it last looked: anything but the live one.
                 "base": {"sha": "0123456789012345678901234567890123456789", "ref": pull.base, "repo": {"full_name": self.repo}},
