@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::fold::fold;
 use super::grounding::Placed;
 use super::identity::{fingerprint, fingerprint_with_title, scoped};
 use crate::model::{
@@ -23,6 +24,8 @@ pub struct Reporter {
 
 struct Entry {
     finding: Finding,
+    /// The identity that the finding has when no other has it.
+    plain: Fingerprint,
     reporters: Vec<Reporter>,
     /// Other lines where the same was reported, up to [`MAX_ALSO`], and whether there are more.
     also: Vec<u32>,
@@ -53,6 +56,7 @@ impl FindingSet {
     /// different one whose plain identity is taken gets the longer one.
     pub fn insert(&mut self, report: FindingReport, placed: Placed, by: &Reporter) -> Fingerprint {
         let mut finding = self.finding(report, placed, by);
+        let plain = finding.id.clone();
         if let Some(at) = self.by_id.get(&finding.id).copied() {
             if self.is_same(at, &finding) {
                 return self.merge(at, finding, by);
@@ -72,6 +76,7 @@ impl FindingSet {
         self.by_id.insert(id.clone(), self.entries.len());
         self.entries.push(Some(Entry {
             finding,
+            plain,
             reporters: vec![by.clone()],
             also: Vec::new(),
             also_more: false,
@@ -141,9 +146,49 @@ impl FindingSet {
     }
 
     /// What stands, in the order of arrival, and what was dropped.
-    pub fn finish(self) -> (Vec<Finding>, Vec<DroppedFinding>) {
+    pub fn finish(mut self) -> (Vec<Finding>, Vec<DroppedFinding>) {
+        self.settle_ids();
         let findings = self.entries.into_iter().flatten().map(Entry::finish);
         (findings.collect(), self.dropped)
+    }
+
+    /// Of several defects with one plain identity, which has it must not depend on who was faster: one of a rule goes
+    /// before a model's, then the title decides.
+    fn settle_ids(&mut self) {
+        let mut shared: HashMap<Fingerprint, Vec<usize>> = HashMap::new();
+        for (at, entry) in self.entries.iter().enumerate() {
+            if let Some(entry) = entry {
+                shared.entry(entry.plain.clone()).or_default().push(at);
+            }
+        }
+        for (plain, mut places) in shared.into_iter().filter(|(_, places)| places.len() > 1) {
+            places.sort_by_cached_key(|at| {
+                self.entries[*at].as_ref().map(|entry| {
+                    let finding = &entry.finding;
+                    (
+                        finding.rule.is_none(),
+                        fold(&finding.title),
+                        finding.title.clone(),
+                    )
+                })
+            });
+            for (rank, at) in places.into_iter().enumerate() {
+                let Some(Entry { finding, .. }) = self.entries[at].as_mut() else {
+                    continue;
+                };
+                if rank == 0 {
+                    finding.id = plain.clone();
+                } else if finding.id == plain {
+                    let id = fingerprint_with_title(
+                        &finding.location.file,
+                        finding.category,
+                        finding.evidence.as_deref(),
+                        &finding.title,
+                    );
+                    finding.id = scoped(self.scope.as_ref(), id);
+                }
+            }
+        }
     }
 
     fn finding(&self, report: FindingReport, placed: Placed, by: &Reporter) -> Finding {
@@ -299,7 +344,7 @@ fn similar_titles(a: &str, b: &str) -> bool {
         (b_words, a_words)
     };
     if short.is_empty() {
-        return super::fold(a) == super::fold(b);
+        return fold(a) == fold(b);
     }
     let stem = |word: &str| word.chars().take(5).collect::<String>();
     let shared = short
@@ -378,6 +423,37 @@ mod tests {
         assert_eq!(dropped.len(), 1);
         assert_eq!(dropped[0].stage, DropStage::Dedupe);
         assert_eq!(dropped[0].finding.title, "Possible null dereference");
+    }
+
+    #[test]
+    fn identities_do_not_depend_on_who_was_faster() {
+        let titles = [
+            "Null deref here",
+            "SQL built from user input",
+            "Race on shutdown",
+        ];
+        let ids = |order: [usize; 3], ruled: usize| {
+            let mut set = FindingSet::new(None);
+            for at in order {
+                let (mut report, placed) = report(titles[at], 3);
+                report.rule = (at == ruled).then(|| RuleId::new("a-rule").unwrap());
+                set.insert(report, placed, &by(&format!("agent-{at}")));
+            }
+            let (findings, _) = set.finish();
+            let mut ids: Vec<_> = findings.into_iter().map(|f| (f.title, f.id)).collect();
+            ids.sort();
+            ids
+        };
+        for ruled in 0..4 {
+            let first = ids([0, 1, 2], ruled);
+            for order in [[0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+                assert_eq!(ids(order, ruled), first, "{order:?} {ruled}");
+            }
+            let plain = first.iter().filter(|(_, id)| id.as_str() == "75bf4d452d31");
+            let has_it: Vec<_> = plain.map(|(title, _)| title.as_str()).collect();
+            let expected = if ruled < 3 { titles[ruled] } else { titles[0] };
+            assert_eq!(has_it, [expected]);
+        }
     }
 
     #[test]
