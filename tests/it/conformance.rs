@@ -163,10 +163,10 @@ struct Ran {
 impl Ran {
     fn findings(&self) -> Vec<FindingReport> {
         let findings = self.recorder.findings.lock().unwrap();
+        let mut findings: Vec<_> = findings.iter().map(|(_, f)| f.clone()).collect();
+        // Clients make the calls of one turn at once: the order is nobody's promise.
+        findings.sort_by_key(|f| (f.location.file.clone(), f.location.line, f.title.clone()));
         findings
-            .iter()
-            .map(|(_, finding)| finding.clone())
-            .collect()
     }
 }
 
