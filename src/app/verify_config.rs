@@ -321,11 +321,13 @@ fn annotations(sweep: &Sweep) -> String {
 }
 
 fn verdict(sweep: &Sweep) -> String {
-    let folders = sweep.folders.len();
+    let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let folders = count(sweep.folders.len(), "set-up folder");
     match sweep.problems.len() {
-        0 => format!("the configuration holds ({folders} set-up folders)"),
+        0 => format!("the configuration holds ({folders})"),
         n => format!(
-            "{n} problems in the configuration ({folders} set-up folders); nothing may be reviewed with it"
+            "{} in the configuration ({folders}): nothing may be reviewed with it",
+            count(n, "problem")
         ),
     }
 }
