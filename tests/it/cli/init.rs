@@ -260,3 +260,176 @@ fn workflows_hold_the_rules_of_their_trade() {
         }
     }
 }
+
+/// The folder with zizmor and actionlint, installed once by their digests, outside of the repository.
+fn linters() -> Result<std::path::PathBuf, String> {
+    let of = |name: &str| std::env::var_os(name).map(std::path::PathBuf::from);
+    let cache = of("XDG_CACHE_HOME")
+        .or_else(|| Some(of("HOME")?.join(".cache")))
+        .ok_or("HOME is not set")?
+        .join("ecr-linters");
+    std::fs::create_dir_all(&cache).map_err(|error| error.to_string())?;
+    let lock = std::fs::File::create(cache.join("lock")).map_err(|error| error.to_string())?;
+    lock.lock().map_err(|error| error.to_string())?;
+    let list = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures/linters/requirements.txt");
+    let wanted = std::fs::read(&list).map_err(|error| error.to_string())?;
+    let (folder, done) = (cache.join("venv"), cache.join("installed"));
+    let programs = folder.join("bin");
+    if std::fs::read(&done).is_ok_and(|there| there == wanted) {
+        return Ok(programs);
+    }
+    let run = |command: &mut std::process::Command| match command.output() {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => Err(String::from_utf8_lossy(&output.stderr)
+            .lines()
+            .last()
+            .unwrap_or("it failed")
+            .to_owned()),
+        Err(error) => Err(error.to_string()),
+    };
+    let _ = std::fs::remove_dir_all(&folder);
+    run(std::process::Command::new("python3")
+        .args(["-m", "venv"])
+        .arg(&folder))?;
+    run(std::process::Command::new(programs.join("pip"))
+        .args([
+            "install",
+            "--quiet",
+            "--no-deps",
+            "--only-binary",
+            ":all:",
+            "--require-hashes",
+            "-r",
+        ])
+        .arg(&list))?;
+    std::fs::write(&done, wanted).map_err(|error| error.to_string())?;
+    Ok(programs)
+}
+
+#[test]
+fn linters_have_nothing_to_say() {
+    let programs = match linters() {
+        Ok(programs) => programs,
+        Err(problem) => {
+            crate::support::skip::skipped(&format!("zizmor and actionlint: {problem}"));
+            return;
+        }
+    };
+    let repo = set_up();
+    let optional =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/workflows/optional");
+    for entry in std::fs::read_dir(optional).unwrap().flatten() {
+        let name = entry.file_name();
+        let text = std::fs::read_to_string(entry.path()).unwrap();
+        repo.write(
+            format!(".github/workflows/{}", name.to_str().unwrap()),
+            &text,
+        );
+    }
+    let lint = |program: &str, args: &[&str]| {
+        let output = repo
+            .command(programs.join(program))
+            .args(args)
+            .output()
+            .unwrap();
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said).into_owned();
+        (output.status.success(), said)
+    };
+    let zizmor = [
+        "--offline",
+        "--no-progress",
+        "--persona",
+        "pedantic",
+        ".github",
+    ];
+    let (ok, said) = lint("zizmor", &zizmor);
+    assert!(ok, "{said}");
+    let (ok, said) = lint("actionlint", &[]);
+    assert!(ok, "{said}");
+    // They do find what is wrong.
+    let broken = read(&repo, REVIEW).replace("permissions: {}", "permissions: write-all");
+    repo.write(
+        REVIEW,
+        broken.replace("runs-on: ubuntu-24.04", "runs-on: [nowhere"),
+    );
+    assert!(!lint("actionlint", &[]).0);
+    repo.write(REVIEW, broken);
+    assert!(!lint("zizmor", &zizmor).0);
+}
+
+/// Serves `body` to everybody who asks; gives the port.
+fn serve(body: &'static [u8]) -> u16 {
+    use std::io::{Read as _, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 4096]);
+            let head = format!(
+                "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+                body.len()
+            );
+            let _ = stream.write_all(head.as_bytes());
+            let _ = stream.write_all(body);
+        }
+    });
+    port
+}
+
+#[test]
+fn the_installer_takes_what_the_table_promises_and_nothing_else() {
+    use sha2::Digest as _;
+    const PROGRAM: &[u8] = b"#!/bin/sh\necho ecr 9.9.9\n";
+    if std::process::Command::new("curl")
+        .arg("-V")
+        .output()
+        .is_err()
+    {
+        crate::support::skip::skipped("there is no curl here");
+        return;
+    }
+    let machine = match std::env::consts::ARCH {
+        "x86_64" => "x64",
+        _ => "arm64",
+    };
+    let target = format!("linux-{machine}");
+    let mut sha256 = String::new();
+    for byte in sha2::Sha256::digest(PROGRAM) {
+        let _ = std::fmt::Write::write_fmt(&mut sha256, format_args!("{byte:02x}"));
+    }
+    let url = format!("http://127.0.0.1:{}/ecr", serve(PROGRAM));
+    let wrong = "0".repeat(64);
+    for (line, says) in [
+        (format!("9.9.9 {target} {sha256} {url}"), None),
+        (
+            format!("9.9.9 {target} {wrong} {url}"),
+            Some("nothing was installed"),
+        ),
+        (
+            format!("9.9.9 {target} abc {url}"),
+            Some("64 hexadecimal digits"),
+        ),
+        (
+            format!("9.9.9 {target} {sha256} http://example.com/ecr"),
+            Some("https://"),
+        ),
+        (format!("9.9.9 other {sha256} {url}"), Some("names no")),
+    ] {
+        let repo = set_up();
+        let folder = repo.root().join(".github/actions/install-ecr");
+        std::fs::write(folder.join("releases.txt"), line + "\n").unwrap();
+        let to = repo.home().join("bin");
+        let output = repo
+            .command("bash")
+            .arg(folder.join("install.sh"))
+            .arg(&to)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.success(), says.is_none(), "{said}");
+        assert_eq!(to.join("ecr").exists(), says.is_none(), "{said}");
+        assert!(said.contains(says.unwrap_or_default()), "{said}");
+    }
+}
