@@ -3,7 +3,7 @@
 //!
 //! @ref LLP 0018#verify-config — what is looked for, and why on the disk
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use super::{AppError, Environment, credentials};
 use crate::config::env::ECR_EXPECTED_TOKEN_ENV;
 use crate::config::{
     self, AuthEntry, ConfigErrors, Diagnostic, DiagnosticLevel, LoadedConfig, Overrides,
-    ReviewConfig, SETUP_FOLDERS, SetupLocation, Source, parse_scope,
+    ReviewConfig, SETUP_FOLDERS, SetupLocation, SetupOrigin, Source, parse_scope,
 };
 use crate::git::{HostEnv, Repository};
 use crate::model::RepoPath;
@@ -248,12 +248,25 @@ fn the_root(root: &Path, found: &mut Sweep) -> Option<LoadedConfig> {
             return None;
         }
     };
+    let mut seen = BTreeSet::new();
+    for name in loaded
+        .config
+        .auth
+        .iter()
+        .filter_map(|entry| entry.token_env.as_deref())
+    {
+        if !seen.insert(name) {
+            let words =
+                format!("{name} is named more than once: one credential would go to two providers");
+            found.say(&in_setup(&loaded, "config.jsonc"), None, &words);
+        }
+    }
     match config::load_routing(&tree, &SetupLocation::Discover) {
         Ok(Some((manifest, _))) => {
             let names = |auth: &[AuthEntry]| auth.iter().any(|entry| entry.token_env.is_some());
             if names(manifest.auth.as_deref().unwrap_or_default()) && names(&loaded.config.auth) {
                 found.say(
-                    "routing.jsonc",
+                    &in_setup(&loaded, "routing.jsonc"),
                     None,
                     "credentials are named here and in config.jsonc: one of the two has to name all",
                 );
@@ -263,6 +276,14 @@ fn the_root(root: &Path, found: &mut Sweep) -> Option<LoadedConfig> {
         Err(errors) => found.errors(&errors),
     }
     Some(loaded)
+}
+
+/// A file of the root's set-up, as it is shown.
+fn in_setup(loaded: &LoadedConfig, name: &str) -> String {
+    match &loaded.setup {
+        SetupOrigin::InRepository(Some(folder)) => format!("{}/{name}", folder.to_lossy()),
+        _ => name.to_owned(),
+    }
 }
 
 /// A set-up that is not the root's: only what a scope may say.

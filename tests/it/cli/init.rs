@@ -106,7 +106,7 @@ fn the_guard_finds_what_a_review_would_not_see() {
     };
     let scope = "server/www/.expo-code-review/config.jsonc";
     // The cases of the tool that ecr follows, and some of ours.
-    let cases: [Case<'_>; 7] = [
+    let cases: [Case<'_>; 8] = [
         ("a scope's credentials", vec![(scope, auth("SNEAKY"))], scope),
         (
             "a scope's marker",
@@ -125,6 +125,14 @@ fn the_guard_finds_what_a_review_would_not_see() {
                 "{\"defaults\":{\"auth\":{\"providers\":{\"a\":{\"tokenEnv\":\"T\"}}}},\"scopes\":[{\"name\":\"default\",\"paths\":[\"**/*\"],\"config\":\".\"}]}".to_owned(),
             )],
             "one of the two",
+        ),
+        (
+            "one name twice",
+            vec![(
+                CONFIG,
+                "{\"auth\":{\"providers\":{\"a\":{\"tokenEnv\":\"S\",\"baseUrl\":\"https://a.test\"},\"b\":{\"tokenEnv\":\"S\",\"baseUrl\":\"https://b.test\"}}}}".to_owned(),
+            )],
+            ".expo-code-review/config.jsonc: S is named more than once",
         ),
         (
             "another case",
