@@ -61,13 +61,7 @@ impl FindingSet {
             if self.is_same(at, &finding) {
                 return self.merge(at, finding, by);
             }
-            let id = fingerprint_with_title(
-                &finding.location.file,
-                finding.category,
-                finding.evidence.as_deref(),
-                &finding.title,
-            );
-            finding.id = scoped(self.scope.as_ref(), id);
+            finding.id = longer_id(&finding);
             if let Some(at) = self.by_id.get(&finding.id).copied() {
                 return self.merge(at, finding, by);
             }
@@ -179,13 +173,7 @@ impl FindingSet {
                 if rank == 0 {
                     finding.id = plain.clone();
                 } else if finding.id == plain {
-                    let id = fingerprint_with_title(
-                        &finding.location.file,
-                        finding.category,
-                        finding.evidence.as_deref(),
-                        &finding.title,
-                    );
-                    finding.id = scoped(self.scope.as_ref(), id);
+                    finding.id = longer_id(finding);
                 }
             }
         }
@@ -269,6 +257,17 @@ impl FindingSet {
         }
         id
     }
+}
+
+/// The identity of a finding whose plain one another has.
+fn longer_id(finding: &Finding) -> Fingerprint {
+    let id = fingerprint_with_title(
+        &finding.location.file,
+        finding.category,
+        finding.evidence.as_deref(),
+        &finding.title,
+    );
+    scoped(finding.scope.as_ref(), id)
 }
 
 impl Entry {
