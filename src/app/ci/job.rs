@@ -10,11 +10,16 @@ use crate::app::AppError;
 use crate::model::{CommitId, Fingerprint};
 use crate::source::PullRequestInput;
 use crate::state::comment::StoredReview;
+use crate::state::run_log::{self, RunLine};
 
 /// The job.
 const JOB: &str = "job.json";
 /// The result: the review as a comment keeps it.
 const RESULT: &str = "result.json";
+/// The run's line for the log, which the worker has no place to keep.
+const LOG: &str = "run.json";
+/// A longer line is not taken.
+const LONGEST_LINE: u64 = 1 << 20;
 /// Workflow commands.
 pub(super) const ANNOTATIONS: &str = "annotations.txt";
 /// A result larger than this is refused.
@@ -99,6 +104,23 @@ impl Job {
         file.persist(folder.join(RESULT))
             .map_err(|error| failed(&error.error))?;
         Ok(())
+    }
+
+    /// Leaves the line for the run log. A log is no reason to fail.
+    pub(super) fn leave_log(folder: &Path, line: &RunLine) {
+        if let Ok(text) = run_log::encode(line) {
+            let _ = std::fs::write(folder.join(LOG), text);
+        }
+    }
+
+    /// The worker's line for the run log, if it is one.
+    pub(super) fn log(folder: &Path) -> Option<RunLine> {
+        let path = folder.join(LOG);
+        let meta = std::fs::symlink_metadata(&path).ok()?;
+        if !meta.is_file() || meta.len() > LONGEST_LINE {
+            return None;
+        }
+        serde_json::from_slice(&std::fs::read(&path).ok()?).ok()
     }
 
     /// The worker's result, if it is one about this job. The worker has listened to a model: what it says is checked.

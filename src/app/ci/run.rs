@@ -418,6 +418,12 @@ impl Run<'_> {
                 return Ok(self.could_not_run(blocked).await);
             }
         };
+        if let Some(line) = &reviewed.log
+            && let Err(error) = surface::keep_run(line, &trusted.loaded, self.environment)
+        {
+            self.log
+                .line(&format!("this run is not in the run log: {error}"));
+        }
         reviewed.review.inputs = Some(inputs);
         let mut ended = Ended::of(&reviewed.review);
         if self.request.annotate {

@@ -4,9 +4,13 @@
 //! `##[`. What other people wrote never gets there in that form.
 
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::sync::Mutex;
 
+use crate::app::runs::RunStore;
 use crate::app::{AppError, Environment};
+use crate::config::{LoadedConfig, SETUP_FOLDERS};
+use crate::state::run_log::RunLine;
 
 /// GitHub refuses a step's summary beyond 1 MiB.
 const SUMMARY: usize = 1_000_000;
@@ -80,6 +84,23 @@ pub(super) fn annotations(text: &str) -> String {
         }
     }
     out
+}
+
+/// Adds a run to the log in the workspace's set-up folder, where there is one, for the workflow to upload.
+pub(super) fn keep_run(
+    line: &RunLine,
+    loaded: &LoadedConfig,
+    environment: &Environment,
+) -> std::io::Result<()> {
+    let Some(workspace) = environment.get("GITHUB_WORKSPACE").map(PathBuf::from) else {
+        return Ok(());
+    };
+    let keep = usize::try_from(loaded.config.runs_kept).unwrap_or(usize::MAX);
+    let store = SETUP_FOLDERS.iter().find_map(|name| {
+        let folder = workspace.join(name);
+        RunStore::of(&workspace, Some(&folder), environment, keep)
+    });
+    store.map_or(Ok(()), |store| store.append(line, jiff::Timestamp::now()))
 }
 
 #[cfg(test)]

@@ -18,7 +18,9 @@ use crate::config::{LoadedConfig, is_forbidden, key_env};
 use crate::model::{Secret, printable};
 use crate::process::{self, End, PrivateFolder, Spec, ToolPath};
 use crate::render::comment::{Origin, store};
+use crate::render::{self, RenderContext};
 use crate::state::comment::StoredReview;
+use crate::state::run_log::RunLine;
 
 /// The hidden command.
 pub(super) const COMMAND: &str = "ci-worker";
@@ -67,6 +69,8 @@ pub(super) struct Reviewed {
     pub(super) review: StoredReview,
     /// Workflow commands, one a line.
     pub(super) annotations: String,
+    /// For the run log.
+    pub(super) log: Option<RunLine>,
 }
 
 /// The environment of the worker: an allowlist and the credentials that the set-up names, never the forge's.
@@ -143,6 +147,7 @@ pub(super) async fn run(
     Ok(Reviewed {
         review,
         annotations,
+        log: Job::log(folder.path()),
     })
 }
 
@@ -180,6 +185,7 @@ pub async fn work(
     talk: Box<dyn std::io::Write + Send>,
 ) -> Result<Finished, AppError> {
     let job = Job::read(folder)?;
+    let options = review::terminal_options(&display, false, None);
     let request = Request {
         input: Input::PullRequest(Box::new(job.input()?), TrustedSide::Base),
         agents: job.agents.clone(),
@@ -210,6 +216,8 @@ pub async fn work(
             inputs: None,
             interrupted: interrupt.is_some(),
         };
+        let output = render::output(review, &RenderContext::new(options));
+        Job::leave_log(folder, &RunLine::of(jiff::Timestamp::now(), &output));
         Job::leave(folder, &store(review, origin))?;
     }
     Ok(finished)

@@ -442,3 +442,27 @@ fn dismissing_from_the_command_line() {
         assert!(ran.err.contains(words), "{words}: {ran:#?}");
     }
 }
+
+#[test]
+fn the_run_log_is_in_the_workspace_for_the_workflow_to_upload() {
+    let rig = warned();
+    let log = rig.job.root().join(".expo-code-review/.runs/reviews.jsonl");
+    ci(&rig, &[]);
+    assert!(!log.exists(), "there is no set-up folder to keep it in");
+    rig.job.write(".expo-code-review/config.jsonc", "{}");
+    rig.push(&[("more.py", CLEAN)]);
+    ci(&rig, &[]);
+    let text = std::fs::read_to_string(&log).unwrap();
+    assert_eq!(text.lines().count(), 1);
+    let line: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(line["findings"]["warning"], 1, "{line}");
+    assert_eq!(line["files"], 2, "{line}");
+    // A link of a checkout does not decide where is written.
+    std::fs::remove_dir_all(rig.job.root().join(".expo-code-review/.runs")).unwrap();
+    let outside = rig.job.home().join("outside");
+    std::fs::create_dir_all(&outside).unwrap();
+    std::os::unix::fs::symlink(&outside, rig.job.root().join(".expo-code-review/.runs")).unwrap();
+    rig.push(&[("again.py", CLEAN)]);
+    assert_eq!(ci(&rig, &[]).code, Some(0));
+    assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0);
+}
